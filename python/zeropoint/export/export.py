@@ -17,6 +17,7 @@ from zeropoint.export.int8_library import Int8Library
 from zeropoint.export.int8_model import Int8Model, read_model
 from zeropoint.export.integer import emit_integer
 from zeropoint.export.qdq import emit_qdq
+from zeropoint.export.writer import write_model
 from zeropoint.replacing import check_writable, replacing
 
 MODES = ("integer", "qdq")
@@ -120,14 +121,9 @@ def export_onnx(header: str | Path, int8: str | Path, out: str | Path, *, mode: 
         differing = sum(d.differing for d in (*result.outputs, *result.optimized, *result.rows))
         if mode == "integer" and differing and not force:
             raise CheckFailed(result.report().rsplit("\n", 1)[0] + "\nnothing was written: these must be equal")
-    write(Path(out), made.SerializeToString())
+    with replacing(Path(out)) as folder:
+        write_model(folder / Path(out).name, made)
     return result
-
-
-def write(path: Path, data: bytes) -> None:
-    """All of it, or nothing."""
-    with replacing(path) as folder:
-        (folder / path.name).write_bytes(data)
 
 
 def export_encodings(header: str | Path, int8: str | Path, out: str | Path, *, versions: tuple[str, ...] = VERSIONS,
@@ -144,10 +140,10 @@ def export_encodings(header: str | Path, int8: str | Path, out: str | Path, *, v
     check_writable(Path(out))
     library, model = opened(header, int8, qconfig, net, say)
     emitter = emit_real(model, library.ports)
-    made = emitter.finish(library.net).SerializeToString()
+    made = emitter.finish(library.net)
     texts = {Path(out).with_suffix(f".{version}.encodings"): encodings_text(emitter, version) for version in versions}
     with replacing(Path(out), *texts) as folder:
-        (folder / Path(out).name).write_bytes(made)
+        write_model(folder / Path(out).name, made)
         for path, text in texts.items():
             (folder / path.name).write_bytes(text.encode())
     return [Path(out), *texts]

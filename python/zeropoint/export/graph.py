@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Any, Sequence
 
@@ -73,7 +74,7 @@ class Graph:
     def const(self, array: Any, name: str = "constant", dtype: Any = None) -> str:
         """An initializer; equal ones are one."""
         array = np.array(array, dtype, order="C")
-        key = (str(array.dtype), array.shape, array.tobytes())
+        key = (str(array.dtype), array.shape, hashlib.sha256(array).digest())
         if key not in self._by_content:
             made = self.unique(name)
             self.initializers[made] = need("onnx", "onnx").numpy_helper.from_array(array, made)
