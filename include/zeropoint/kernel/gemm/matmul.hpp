@@ -15,6 +15,7 @@
 #include <zeropoint/kernel/gemm/gemm.hpp>
 #include <zeropoint/kernel/gemm/pack_matmul.hpp>
 #include <zeropoint/kernel/gemm/pack_panels.hpp>
+#include <zeropoint/kernel/gemm/two_panels.hpp>
 #include <zeropoint/kernel/geometry/matmul.hpp>
 
 // Where bytes are multiplied exactly, whatever they are (VNNI, Arm's dot products), both operands are: a' and b' are codes
@@ -177,6 +178,8 @@ void matmul(const matmul_geometry& g, const A* a, std::int32_t a_zero_point, con
     for (int row = 0; row != plan.band_rows; ++row) offsets[row] = static_cast<std::int32_t>(row * plan.row_pitch);
     window_runs runs;
     runs.length = plan.length;
+    runs.panel_pitch =
+        static_cast<std::ptrdiff_t>(plan.panel_bytes);  // of bytes, which alone are multiplied by two panels
     [[maybe_unused]] const auto session = [&] {
         if constexpr (has_whole_tiles<Arch>)
             return typename operations<Arch>::tile_session(plan.band_rows, runs.length, 1);
@@ -192,10 +195,19 @@ void matmul(const matmul_geometry& g, const A* a, std::int32_t a_zero_point, con
             Out* to = y + first * g.y.row_pitch;
             const auto multiply = [&](const auto& finish) {
                 for (int index = 0; index != plan.panels; ++index) {
-                    const int column = index * width;
-                    multiply_panel<Arch, format>(
-                        band, offsets, rows, runs, reinterpret_cast<const weight*>(panel(index)), bias + column, column,
-                        std::min(width, g.columns - column), finish, to + column, g.y.row_pitch);
+                    const int column = index * width, columns = g.columns - column;
+                    const auto* weights = reinterpret_cast<const weight*>(panel(index));
+                    if constexpr (most_paired_rows<Arch, format> != 0) {
+                        if (takes_two_panels<Arch, format>(rows, columns)) {
+                            multiply_two_panels<Arch, format>(band, offsets, rows, runs, weights, bias + column, column,
+                                                              std::min(2 * width, columns), finish, to + column,
+                                                              g.y.row_pitch);
+                            ++index;
+                            continue;
+                        }
+                    }
+                    multiply_panel<Arch, format>(band, offsets, rows, runs, weights, bias + column, column,
+                                                 std::min(width, columns), finish, to + column, g.y.row_pitch);
                 }
             };
             if constexpr (quads) {
