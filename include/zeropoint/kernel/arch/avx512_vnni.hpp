@@ -38,7 +38,7 @@ struct avx512_vnni_operations : avx512_base<avx512_vnni_operations> {
 };
 
 /// Without VBMI2: Cascade Lake, which starts four instructions a cycle, and two beside another program on the same core. Tiles of
-/// 6 x 64 have 37 instructions for 24 products where those of 12 x 32 have 42 to 48, of words too, so that Winograd's transforms pay
+/// 6 x 64 have 37 instructions for 24 products where those of 12 x 32 have 42 to 44, of words too, so that Winograd's transforms pay
 /// less: alone on the core they take 0.93 to 1.0 of direct products' time, beside another program 1.0 to 1.4.
 struct cascade_lake_operations : avx512_vnni_operations {
     static constexpr int paired_rows = 6;

@@ -156,6 +156,8 @@ template <class Arch, class Format, int Rows, int Vectors, bool Listed = false, 
                 if constexpr (Vectors == 1) ops::keep(tile[set][row][0]);
                 else if constexpr (Rows > 2) ops::fence(tile[set][row]);
             });
+            // Or g++ takes their registers for sums of the last row, by moves there and back in each step.
+            if constexpr (block_steps != 0) ops::fence(w);
         }
         panel += ops::vectors * step;
     };

@@ -367,6 +367,7 @@ template <class Arch, int Rows>
                                     __attribute__((always_inline)) { word_pairs::dot<ops>(sums[row][v], a, w[v]); });
                 ops::fence(sums[row]);
             }
+            ops::fence(w);  // or g++ takes their registers for sums, by moves in each step
         }
 #pragma GCC unroll 64
         for (int row = 0; row != Rows; ++row)
