@@ -43,6 +43,13 @@ template <int Rows>
 struct vector_net
     : zp::model<zp::input<1, Rows, 160>, zp::linear<"first", 296>, zp::gelu,
                 zp::residual<zp::linear<"in", 320>, zp::relu6, zp::linear<"out", 296>>, zp::linear<"last", 40>> {};
+// A sequence longer than its context, of which three heads of keys serve six of queries.
+struct causal_net
+    : zp::model<zp::input<1, 9, 24>,
+                zp::causal_attention<zp::causal_attention_options{
+                                         .heads = 6, .key_heads = 3, .depth = 8, .context = 5, .theta = 10000},
+                                     zp::linear<"q", 48>, zp::linear<"k", 24>, zp::linear<"v", 24>>,
+                zp::linear<"last", 16>> {};
 struct volume_net
     : zp::model<zp::input<7, 6, 6, 8>, zp::conv3d<"a", zp::volume_conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
                 zp::relu> {};
@@ -188,6 +195,39 @@ TEST_CASE("layers of one vector are cut into panels of channels") {
     // One range of both rows: they are not cut, their channels are.
     check(zp::dynamic_policy<zp::quint8, zp::per_tensor_affine>(), std::integral_constant<int, 2>());
     check(zp::dynamic_group_policy<zp::quint4, 64>(), std::integral_constant<int, 2>());
+}
+
+TEST_CASE("causal attention is cut into heads, whose keys and values are theirs") {
+    const auto model = made_up::network<causal_net>(3);
+    const auto x = input_of<causal_net>();
+    CHECK(zp_test::check_parts(model, x.data()).count("causal_attention") == 1);
+    CHECK(zp_test::check_parts(dynamic<zp::dynamic_policy<>>(model), x.data()).count("causal_attention") == 1);
+    using stage = decltype(model)::stage;
+    std::size_t attention = 0;
+    while (model.rows()[attention].op->name != std::string_view("causal_attention")) ++attention;
+    CHECK((stage::cuts[attention].choose(8, 0).parts == 3 && stage::cuts[attention].choose(2, 0).parts == 2));
+    CHECK(stage::cuts[attention].choose(2, 0).by_panels);
+    // A part leaves what the others keep as it is, its begin too: of parts one behind the other the last would clear them.
+    const auto memory = std::make_unique<decltype(model)::workspace_for<3>>();
+    std::vector<float> y(static_cast<std::size_t>(decltype(model)::output_shape.size()));
+    const void* const xs[] = {x.data()};
+    void* const ys[] = {y.data()};
+    const auto states_behind = [&](auto run) {
+        std::vector<std::byte> states;
+        std::memset(memory->bytes, 0x5A, sizeof memory->bytes);
+        run([&](int i, const void*) {
+            if (static_cast<std::size_t>(i) != attention) return;
+            const auto& at = model.rows()[attention].at;
+            states.assign(memory->bytes + at.state_offset, memory->bytes + at.state_offset + at.state_bytes);
+        });
+        return states;
+    };
+    const auto whole = states_behind([&](auto after) { model.run(xs, ys, memory->bytes, after); });
+    int calls = 0;
+    const auto parts = states_behind([&](auto after) {
+        model.run_parts(xs, ys, memory->bytes, 3, zp_test::backwards{3, &calls}, after);
+    });
+    CHECK((calls != 0 && !whole.empty() && parts == whole));
 }
 
 TEST_CASE("volumes are cut into planes") {

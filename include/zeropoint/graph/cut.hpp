@@ -224,11 +224,13 @@ constexpr std::int64_t bytes_of(const value_type& value) {
     return std::int64_t{value.extents.size()} * size_of(value.storage);
 }
 /// Nanoseconds that a node takes on one core with vectors of 32 bytes: products as kernels make them on average, of codes and of floats,
-/// and bytes read and written. A machine of less has more work than this says, which is cut as well.
+/// and bytes read and written, of states half of them, as a cache of keys and values is filled on average. A machine of less has more
+/// work than this says, which is cut as well.
 constexpr std::int64_t work_of(const node_view& v) {
     const bool is_float = v.n.is_float() && v.n.weights.products == scalar_type::float32 && v.x_type().is_float();
     std::int64_t bytes = bytes_of(v.y_type());
     for (int k = 0; k != v.n.input_count; ++k) bytes += bytes_of(v.x_type(k));
+    bytes += states_of(v).bytes() / 2;
     return macs_of(v) / (is_float ? 16 : 64) + bytes / 24;
 }
 /// Bytes of scratch that a part of rows may need.
@@ -257,7 +259,7 @@ template <class Form> constexpr bool computes_rows(const node_view& v, row_range
 }  // namespace detail
 
 /// How a node is cut that a form computes: into rows, of which each part has so many that the form computes it as it does the whole, or
-/// into panels. What a form says of that, where it says anything:
+/// into panels, which are those that its form says or the channel_groups of its operator. What a form says of that, where it says anything:
 ///
 /// - `is_whole`, true where it is not cut: its extents are fixed, or it looks at all of its input first.
 /// - `computes_alike(part, whole)`, two views: false where few rows are computed in another way, whose floats differ.
@@ -266,10 +268,15 @@ template <class Form> constexpr bool computes_rows(const node_view& v, row_range
 template <class Form> constexpr node_cut cut_of(const node_view& v) {
     if constexpr (requires { requires Form::is_whole; }) return {};
     else {
-        if (detail::rule_of_cut(*v.n.op) == cut_rule::whole) return {};
+        const auto groups = v.n.op->channel_groups;
+        if (detail::rule_of_cut(*v.n.op) == cut_rule::whole && groups == nullptr) return {};
         const shape& y = v.y_shape();
         node_cut cut;
         cut.work = detail::work_of(v);
+        if (groups != nullptr) {
+            cut.panels = groups(v);
+            cut.panel_parts = cut.panels > 1 ? cut.panels : 0;
+        }
         cut.rows = y.*detail::pixel_extents[static_cast<std::size_t>(detail::row_axis(y))];
         if constexpr (requires { Form::cut(v); }) {
             const kernel::conv2d_cut by = Form::cut(v);
@@ -303,11 +310,12 @@ template <class Form> constexpr node_cut cut_of(const node_view& v) {
     }
 }
 
-/// Runs some panels of a node's channels, in scratch that begins so far into the arena.
+/// Runs some panels of a node's channels, in scratch that begins so far into the arena. States of all of them have begun.
 inline void run_panels(run_function run, const node& n, const context& c, kernel::panel_range panels,
                        int scratch_offset) noexcept {
     node part = n;
     part.at.scratch_offset = scratch_offset;
+    part.flags.keeps_state = true;
     context own = c;
     own.panels = panels;
     run(part, own);

@@ -155,6 +155,8 @@ template <class Operator> constexpr operator_info make_info(const operator_kind&
     info.parameters = [](const node_view& v) { return parameters_over<Operator>(v); };
     if constexpr (requires(const node_view& v) { Operator::bound(v); }) info.bound = &Operator::bound;
     if constexpr (requires(const node_view& v) { Operator::states(v); }) info.states = &Operator::states;
+    if constexpr (requires(const node_view& v) { Operator::channel_groups(v); })
+        info.channel_groups = &Operator::channel_groups;
     return info;
 }
 template <class Operator> constexpr operator_rules make_rules(const operator_forms* forms) {
@@ -299,6 +301,8 @@ inline constexpr operator_kind custom{"custom"};
 ///   inverse, with `keeps_codes = true`: int8 nodes keep matrices as codes (parameter_role::matrix), not floats.
 /// - `scratch_bytes(const node_view&)`; y_type().storage tells the float form from that of codes.
 /// - `states(const node_view&)`: a zp::state_list of what a step leaves to the next; with `stream = zp::stream_rule::stateful`.
+/// - `channel_groups(const node_view&)`: how many groups of output channels, and of values of states, several workers may compute apart;
+///   `forward` then computes those of `operands::groups` alone, and with a scratch of its own.
 /// - `macs(const node_view&)`: its multiply-accumulates, for tables and budgets.
 /// - `contract(const node* nodes, int i, node& whole)`: where nodes that end in this one are one operator together: see operator_rules.
 /// - `elementwise`, `takes_volumes`, `moves_nothing`, `picks_values`, `inputs`, `stream`, `cut`, `any_length`, `takes` (of fusion),

@@ -55,6 +55,9 @@ public:
         const int offset = k == 0 ? 0 : states_of(at_).offset_of(k);
         return reinterpret_cast<State*>(context_.state_of(at_.n) + offset);
     }
+    /// Which of `count` groups of channels to compute: all of them, but for an operator that has `channel_groups`, of which several
+    /// workers compute some each.
+    kernel::panel_range groups(int count) const { return {context_.panels.begin, context_.panels.end_of(count)}; }
     /// The node among those that it reads.
     const node_view& at() const { return at_; }
 

@@ -87,6 +87,11 @@ inline constexpr member_check otherwise_declared = [] { const member_check all[]
 || requires(const node_view& v) { state_list(O::states(v)); }
 , "states"
 }
+, {!requires {&O::channel_groups;
+}
+|| requires(const node_view& v) { int(O::channel_groups(v)); }
+, "channel_groups"
+}
 , {!requires {&O::bound;
 }
 || requires(const node_view& v) { index_bound(O::bound(v)); }
@@ -201,6 +206,10 @@ inline constexpr member_check misspelt = [] { const member_check all[] = {{!requ
 , {!requires {&O::state;
 }
 , "state", "states"
+}
+, {!requires {&O::channel_group;
+}
+, "channel_group", "channel_groups"
 }
 , {!requires {&O::problems;
 }

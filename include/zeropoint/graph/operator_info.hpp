@@ -191,6 +191,8 @@ struct operator_info {
     kernel::conv2d_geometry (*geometry)(const node_view&) = nullptr;  // of filter_kernels::conv2d; null for all others
     index_bound (*bound)(const node_view&) = nullptr;
     state_list (*states)(const node_view&) = nullptr;  // of stream_rule::stateful
+    int (*channel_groups)(const node_view&) =
+        nullptr;  // that are computed apart, states and all, by several workers; see operands
 };
 
 /// What a form refuses of the scales that it is packed with: null `rule` where it takes them.

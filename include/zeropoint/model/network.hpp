@@ -223,6 +223,7 @@ public:
                 if (by.by_panels) run_panels(step, n, c, cut.panels_of(part, by.parts), scratch);
                 else run_rows(step, n, c, cut.rows_of(part, by.parts), scratch);
             };
+            if (by.by_panels && n.at.state_bytes != 0) c.begin_state(n);
             if (by.parts == 1) step(n, c);
             else with.run(by.parts, run_one);
             after(i, static_cast<const void*>(c.template value<std::byte>(i)));

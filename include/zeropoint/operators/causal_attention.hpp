@@ -2,6 +2,7 @@
 // Attention of a sequence to what came before, with the keys and values of it as a state: what decoders are made of.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -48,8 +49,9 @@ template <causal_attention_options Options> struct causal_attention {
         return state_list()
             .add("keys", scalar_type::float32, extents.key_floats())
             .add("values", scalar_type::float32, extents.value_floats())
-            .add("place", scalar_type::int32, 1);
+            .add("places", scalar_type::int32, extents.key_heads);  // of each head its own, as heads are computed apart
     }
+    static constexpr int channel_groups(const node_view&) { return extents.key_heads; }
     static constexpr std::int64_t macs(const node_view& v) {
         const std::int64_t length = v.y_shape().width;
         return length * (length + 1) * queries;  // of pairs of places, and twice: scores and values
@@ -63,17 +65,20 @@ template <causal_attention_options Options> struct causal_attention {
         const std::ptrdiff_t pitch = apart ? queries : queries + 2 * keys, key_pitch = apart ? keys : pitch;
         const float *q = o.x(0), *k = apart ? o.x(1) : q + queries, *v = apart ? o.x(2) : q + queries + keys;
         auto *kept_keys = o.template state<float>(0), *kept_values = o.template state<float>(1);
-        auto& place = *o.template state<std::int32_t>(2);
+        auto* places = o.template state<std::int32_t>(2);
+        const kernel::panel_range heads = o.groups(extents.key_heads);
         auto* scratch = o.template scratch<float>();
         auto* turns = reinterpret_cast<kernel::sine_and_cosine*>(o.template scratch<std::byte>() + turns_at);
         float* y = o.y();
         for (int row = 0; row != o.y_shape().width; ++row, q += pitch, k += key_pitch, v += key_pitch, y += queries) {
+            const std::int32_t place = places[heads.begin];
             if constexpr (Options.theta != 0)
                 for (std::size_t i = 0; i != frequencies.size(); ++i)
                     turns[i] = kernel::sine_and_cosine_of(static_cast<float>(place) * frequencies[i]);
-            kernel::cached_attention<Arch>(extents, q, k, v, place, Options.theta != 0 ? turns : nullptr, kept_keys,
-                                           kept_values, scratch, y);
-            place = place == last_place ? last_place - extents.context + 1 : place + 1;
+            kernel::cached_attention<Arch>(extents, heads, q, k, v, place, Options.theta != 0 ? turns : nullptr,
+                                           kept_keys, kept_values, scratch, y);
+            std::fill(places + heads.begin, places + heads.end,
+                      place == last_place ? last_place - extents.context + 1 : place + 1);
         }
     }
 

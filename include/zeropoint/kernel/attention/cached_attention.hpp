@@ -12,6 +12,7 @@
 #include <zeropoint/kernel/float/reproducible_product.hpp>
 #include <zeropoint/kernel/float/reproducible_rows.hpp>
 #include <zeropoint/kernel/float/rotary.hpp>
+#include <zeropoint/kernel/geometry/conv2d.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -35,15 +36,17 @@ struct cached_attention_extents {
 /// Keeps key and value of a place, the `place`-th of its sequence, and gives the attention of its queries to the last `context`
 /// places up to itself:
 ///     y[h] = sum over t of p[t] v[t],  p = softmax over t of (q[h] / sqrt(depth)) . k[t]
-/// q: heads x depth, k and v: key_heads x depth. With `turns`, depth / 2 of this place, q and k are turned first. Each sum runs in
-/// one order, so that the bits depend on no vector width; and on nothing but this place and those before it.
+/// of the queries that share the key heads `heads`; others neither read nor write what these do, but for scratch. q: heads x depth,
+/// k and v: key_heads x depth. With `turns`, depth / 2 of this place, q and k are turned first. Each sum runs in one order, so that the
+/// bits depend on no vector width; and on nothing but this place and those before it.
 template <class Arch>
-void cached_attention(const cached_attention_extents& e, const float* q, const float* k, const float* v, int place,
-                      const sine_and_cosine* turns, float* keys, float* values, float* scratch, float* y) noexcept {
+void cached_attention(const cached_attention_extents& e, panel_range heads, const float* q, const float* k,
+                      const float* v, int place, const sine_and_cosine* turns, float* keys, float* values,
+                      float* scratch, float* y) noexcept {
     const int slot = place % e.context, count = std::min(place, e.context - 1) + 1, pitch = e.key_pitch();
     const float scale = 1.0f / std::sqrt(static_cast<float>(e.depth));
     float *queries = scratch, *scores = queries + e.queries(), *key = scores + e.scores();
-    for (int g = 0; g != e.key_heads; ++g) {
+    for (int g = heads.begin; g != heads.end_of(e.key_heads); ++g) {
         const auto first = std::ptrdiff_t{g} * e.depth, head = std::ptrdiff_t{g} * e.together() * e.depth;
         float* own_keys = keys + first * pitch;
         float* own_values = values + first * e.context;
