@@ -46,10 +46,9 @@ struct net
                 zp::hardswish, zp::softmax, zp::flatten, zp::linear<"fc", 10>> {};
 
 // Heads keep what they have seen.
-struct causal_net
-    : zp::model<zp::input<1, 6, 8>,
-                zp::causal_attention<zp::causal_attention_options{.heads = 3, .depth = 4, .context = 4},
-                                     zp::linear<"q", 12>, zp::linear<"k", 12>, zp::linear<"v", 12>>> {};
+struct causal_net : zp::model<zp::input<1, 6, 8>,
+                              zp::causal_attention<zp::causal_attention_options{.heads = 3, .depth = 4, .context = 4},
+                                                   zp::linear<"q", 12>, zp::linear<"k", 12>, zp::linear<"v", 12>>> {};
 
 /// An executor whose parts may be of any size.
 template <class Executor> struct of_all_sizes : Executor {

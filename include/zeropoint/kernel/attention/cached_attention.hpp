@@ -27,10 +27,10 @@ struct cached_attention_extents {
     constexpr int key_pitch() const { return padded_rows(context); }
     constexpr int key_floats() const { return key_heads * depth * key_pitch(); }
     constexpr int value_floats() const { return key_heads * context * depth; }
-    /// Of scratch: queries of a group of heads, their scores, a key.
+    /// Of scratch: queries of a group of heads, their scores, a key and later a sum of each of their probabilities.
     constexpr int queries() const { return padded_rows(together() * depth); }
     constexpr int scores() const { return together() * key_pitch(); }
-    constexpr int scratch_floats() const { return queries() + scores() + depth; }
+    constexpr int scratch_floats() const { return queries() + scores() + std::max(depth, together()); }
 };
 
 /// Keeps key and value of a place, the `place`-th of its sequence, and gives the attention of its queries to the last `context`
@@ -64,13 +64,16 @@ void cached_attention(const cached_attention_extents& e, panel_range heads, cons
         ordered_product<Arch>({queries, e.depth}, e.together(), e.depth, {own_keys, pitch}, padded_rows(count), nullptr,
                               scores, pitch);
         const auto length = static_cast<std::size_t>(count);
+        float* sums = key;  // of probabilities; the key has its place
         for (int h = 0; h != e.together(); ++h) {
             float* row = scores + std::ptrdiff_t{h} * pitch;
-            const float sum = exponentials_row<Arch>(row, length, largest_of_row<Arch>(row, length));
-            float* to = y + head + std::ptrdiff_t{h} * e.depth;
-            ordered_product<Arch>({row, pitch}, 1, count, {own_values, e.depth}, e.depth, nullptr, to, e.depth);
-            scale_row<Arch>(to, static_cast<std::size_t>(e.depth), 1.0f / sum);
+            sums[h] = exponentials_row<Arch>(row, length, largest_of_row<Arch>(row, length));
         }
+        float* to = y + head;
+        ordered_product<Arch>({scores, pitch}, e.together(), count, {own_values, e.depth}, e.depth, nullptr, to,
+                              e.depth);
+        for (int h = 0; h != e.together(); ++h)
+            scale_row<Arch>(to + std::ptrdiff_t{h} * e.depth, static_cast<std::size_t>(e.depth), 1.0f / sums[h]);
     }
 }
 
