@@ -77,11 +77,15 @@ struct sequence {
             const auto key = size_of(place, e.key_heads * e.depth);
             // Heads in two parts now and then: what one has done changes nothing for the other.
             const int middle = place % 3 == 1 ? e.key_heads / 2 : 0;
-            for (const kernel::panel_range heads : {kernel::panel_range{middle}, kernel::panel_range{0, middle}})
+            const auto first = y.begin() + static_cast<std::ptrdiff_t>(size_of(place, e.heads * e.depth)),
+                       behind = first + static_cast<std::ptrdiff_t>(middle) * e.together() * e.depth;
+            for (const kernel::panel_range heads : {kernel::panel_range{middle}, kernel::panel_range{0, middle}}) {
                 kernel::cached_attention<Arch>(e, heads, q.data() + size_of(place, e.heads * e.depth), k.data() + key,
                                                v.data() + key, place, theta == 0 ? nullptr : turns.data(), keys.data(),
                                                values.data(), scratch.data(),
                                                y.data() + size_of(place, e.heads * e.depth));
+                if (heads.begin != 0) CHECK(std::all_of(first, behind, [](float value) { return value == 0; }));
+            }
         }
         return y;
     }
