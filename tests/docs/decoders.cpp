@@ -31,6 +31,15 @@ constexpr zp::models::llama_extents small{.length = 8,  // tokens of a call that
 struct decoder : zp::models::llama_lm<small> {};
 // [/model]
 
+// [checkpoint]
+constexpr zp::models::llama_extents of_qwen() {
+    auto extents = zp::models::qwen2_5_0_5b;
+    extents.context = 4096;
+    return extents;
+}
+struct qwen : zp::models::llama_lm<of_qwen()> {};
+// [/checkpoint]
+
 TEST_CASE("decoders.md") {
     const auto trained = made_up::network<decoder>(3);  // zp::load<decoder>("llama.safetensors")
     const std::vector<std::int32_t> prompt{3, 14, 15, 92};

@@ -16,6 +16,8 @@ TEST_CASE("golden vectors: the tests of this room have read every tensor of the 
                                              "decoders",
                                              "digits_logits",
                                              "gptq_network",
+                                             "llama_pretrained",
+                                             "llama_variants",
                                              "masked_attention",
                                              "methods",
                                              "networks",

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +21,7 @@
 
 #include "../support/golden_file.hpp"
 #include "../support/parts.hpp"
+#include "decoder_values.hpp"
 #include "state_dict.hpp"
 
 namespace {
@@ -49,45 +49,7 @@ constexpr zp::models::llama_extents llama_of(int context) {
 struct llama : zp::models::llama<llama_of(20)> {};
 struct short_llama : zp::models::llama<llama_of(window)> {};
 
-template <class Network> std::vector<float> vectors_of(const Network& model, const std::vector<std::int32_t>& ids) {
-    std::vector<float> y(std::size_t{length} * width);
-    model(ids, y, *std::make_unique<typename Network::workspace>());
-    return y;
-}
-/// The same a token at a time.
-template <class Network> std::vector<float> streamed(const Network& model, const std::vector<std::int32_t>& ids) {
-    const auto stream = std::make_unique<zp::streaming<Network>>(model);
-    std::vector<float> y;
-    for (int pass = 0; pass != 2; ++pass) {  // what a sequence leaves is gone after a reset
-        y.clear();
-        stream->reset();
-        for (const std::int32_t id : ids) {
-            std::vector<float> vector(width);
-            (*stream)(std::array{id}, vector);
-            y.insert(y.end(), vector.begin(), vector.end());
-        }
-    }
-    return y;
-}
-/// The largest difference, of the largest value.
-double difference(const std::vector<float>& y, const std::vector<float>& expected) {
-    REQUIRE(y.size() == expected.size());
-    double largest = 0, most = 0;
-    for (std::size_t i = 0; i != y.size(); ++i) {
-        largest = std::max(largest, std::abs(double{expected[i]}));
-        most = std::max(most, std::abs(double{y[i]} - double{expected[i]}));
-    }
-    return most / largest;
-}
-double cosine(const std::vector<float>& a, const std::vector<float>& b) {
-    double product = 0, of_a = 0, of_b = 0;
-    for (std::size_t i = 0; i != a.size(); ++i) {
-        product += double{a[i]} * double{b[i]};
-        of_a += double{a[i]} * double{a[i]};
-        of_b += double{b[i]} * double{b[i]};
-    }
-    return product / std::sqrt(of_a * of_b);
-}
+using networks::cosine, networks::difference, networks::streamed;
 
 /// A token at a time by so many workers, and one more without an executor: the bits of `expected`.
 template <int Workers, class Network>
@@ -119,9 +81,9 @@ template <class Policy, class Net> double check_quantized(const char* name, cons
     using config = zp::dynamic_qconfig<Policy, zp::quantize_every_layer>;
     using type = zp::dynamically_quantized<Net, config>;
     const type model = zp::quantize_dynamic<config>(networks::hashed_model<Net>());
-    const auto y = vectors_of(model, ids);
+    const auto y = networks::values_of(model, ids);
     const type loaded = zp::load<type>(zp::to_bytes(model), "decoder");
-    CHECK(vectors_of(loaded, ids) == y);
+    CHECK(networks::values_of(loaded, ids) == y);
     const auto by_tokens = streamed(model, ids);
     CHECK(difference(by_tokens, y) < 1e-5);
     if constexpr (!std::is_same_v<Policy, zp::dynamic_policy<>>) check_workers<3>(model, ids, by_tokens);
@@ -136,7 +98,7 @@ TEST_CASE("decoders: transformers' vectors, all at once and a token at a time") 
     const zp_test::golden_file golden("decoders");
     const auto ids = golden.values<std::int32_t>("ids");
     const auto check = [&](const auto& model, const char* name) {
-        const auto expected = golden.values<float>(name), y = vectors_of(model, ids);
+        const auto expected = golden.values<float>(name), y = networks::values_of(model, ids);
         CHECK(difference(y, expected) < 1e-4);
         CHECK(difference(streamed(model, ids), expected) < 1e-4);
     };

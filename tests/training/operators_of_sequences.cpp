@@ -24,7 +24,7 @@ struct encoder : zp::model<zp::named<"words", zp::indices<6>>, zp::embedding<"ta
     zp::add<zp::identity, zp::constant<"positions", 1, 6, 8>>,
     zp::encoder<"layers", 1, 2, 12, zp::gelu>,
     zp::residual<zp::rms_norm<"norm">, zp::mul_scalar<std::ratio<1, 3>>, zp::linear<"more", 8>>,
-    zp::mean<zp::axes::width>, zp::linear<"fc", 4>> {};
+    zp::rms_norm<"heads", zp::rms_norm_options{.groups = 2}>, zp::mean<zp::axes::width>, zp::linear<"fc", 4>> {};
 
 /// A table whose rows are read, and one whose rows are summed.
 struct tables : zp::model<zp::indices<6>,

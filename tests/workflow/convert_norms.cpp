@@ -157,21 +157,23 @@ template <class Net, class Config> void check_norm(const grouping& g, float epsi
         });
 }
 
-template <class Net, class Config> void check_rms_norm(float epsilon, bool affine) {
+template <class Net, class Config> void check_rms_norm(float epsilon, bool affine, std::size_t groups = 1) {
+    const std::size_t together = channels / groups;
     const auto weight = [=](const float* p) { return affine ? p : nullptr; };
     check_stages<Net, Config>(
         [=](const std::vector<float>& x, std::vector<double>& y, const float* p) {
-            for (std::size_t at = 0; at != size; at += channels) {
+            for (std::size_t at = 0; at != size; at += together) {
                 double mean = 0;
-                for (std::size_t c = 0; c != channels; ++c) mean += std::pow(double{x[at + c]}, 2) / channels;
-                for (std::size_t c = 0; c != channels; ++c)
+                for (std::size_t c = 0; c != together; ++c)
+                    mean += std::pow(double{x[at + c]}, 2) / static_cast<double>(together);
+                for (std::size_t c = 0; c != together; ++c)
                     y[at + c] =
                         double{x[at + c]} / std::sqrt(mean + double{epsilon}) * (affine ? double{weight(p)[c]} : 1.0);
             }
         },
         [=](const auto& x, const zp::node& row, zp::qparams x_range, zp::qparams y_range, auto& y, const float* p) {
-            for (std::size_t at = 0; at != size; at += channels)
-                reference::rms_normalize(x.data() + at, channels, x_range.scale, x_range.zero_point, epsilon, weight(p),
+            for (std::size_t at = 0; at != size; at += together)
+                reference::rms_normalize(x.data() + at, together, x_range.scale, x_range.zero_point, epsilon, weight(p),
                                          y_range.scale, y_range.zero_point, row.out.quant_min, row.out.quant_max,
                                          y.data() + at);
         });
@@ -239,11 +241,13 @@ TEST_CASE("convert: layer_norm over channels and over an image, with and without
     check_norm<one<plain>, config>(of_channels, 1e-12f, false);
 }
 
-TEST_CASE("convert: rms_norm, with and without a weight") {
+TEST_CASE("convert: rms_norm, with and without a weight, over heads") {
     check_rms_norm<one<zp::rms_norm<"norm">>, config>(1e-6f, true);
     using plain =
         zp::rms_norm<"", zp::rms_norm_options{.epsilon_millionths = 0, .epsilon_trillionths = 119209, .affine = false}>;
     check_rms_norm<one<plain>, signed_config>(119209e-12f, false);
+    using of_heads = zp::rms_norm<"norm", zp::rms_norm_options{.groups = 4}>;
+    check_rms_norm<one<of_heads>, config>(1e-6f, true, 4);
 }
 
 TEST_CASE("convert: group_norm and instance_norm") {

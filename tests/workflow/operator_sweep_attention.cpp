@@ -16,7 +16,9 @@ struct attention : operator_sweep::branches<zp::input<1, 16, 8>,
     entry<"linear_by_inputs", zp::linear_by_inputs<"h", 12>>,
     entry<"rms_norm", zp::rms_norm<"d">>,
     entry<"cross_attention", zp::cross_attention<"i", 2, zp::slice<zp::axis::width, 0, 9>>>,
-    entry<"decoder_layer", zp::decoder_layer<"j", 2, 16, zp::slice<zp::axis::width, 0, 9>>>> {};
+    entry<"decoder_layer", zp::decoder_layer<"j", 2, 16, zp::slice<zp::axis::width, 0, 9>>>,
+    entry<"rms_norm by groups", zp::rms_norm<"k", zp::rms_norm_options{.groups = 2}>>,
+    entry<"tied_linear", zp::tied_linear<"l", 12, "h.weight">>> {};
 // clang-format on
 
 }  // namespace

@@ -60,6 +60,7 @@ struct parameter_array {
     float otherwise = 0;                           // what all values are where no file has them
     bool is_variance = false;                      // of at least 0
     bool any_shape = false;                        // a state dict may have as many values in another shape
+    const char* tied_to = nullptr;                 // in state dicts it is this tensor, which an earlier row has too
 
     /// How many values.
     constexpr int size() const { return extents[0] * extents[1] * extents[2] * extents[3] * extents[4]; }

@@ -3,6 +3,7 @@
 // any architecture is in a file: weights are packed when it is loaded.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -206,8 +207,9 @@ private:
     /// As they lie inside.
     std::vector<float> read_floats(const node& n, const parameter_array& array) {
         if (!array.in_state_dict) return std::vector<float>(static_cast<std::size_t>(array.size()), array.otherwise);
-        const bool is_part = n.part.name != nullptr && parts_ == parts_in_file::whole;
-        const std::string name = is_part ? whole_name(n, array.name) : tensor_name(n, array.name);
+        const bool is_whole = parts_ == parts_in_file::whole, is_part = n.part.name != nullptr && is_whole;
+        const std::string name = is_part ? whole_name(n, array.name) : name_in_file(n, array, is_whole);
+        if (array.tied_to != nullptr && is_whole) check_tied(n, array);
         file_shape shape = shape_of(array);
         if (is_part) shape.front() *= n.part.parts;
         if (array.any_shape)
@@ -224,6 +226,13 @@ private:
         std::vector<float> inside(static_cast<std::size_t>(array.size()));
         array_from_file(array, own, inside.data());
         return inside;
+    }
+    /// A tensor that a state dict has twice is the same both times.
+    [[gnu::cold]] void check_tied(const node& n, const parameter_array& array) const {
+        const file_tensor *own = file_.find(tensor_name(n, array.name)), *tied = file_.find(array.tied_to);
+        if (own == nullptr || tied == nullptr || std::ranges::equal(own->bytes, tied->bytes)) return;
+        file_.fail(*own, joined({"none, or the bytes of ", in_quotes(array.tied_to), ", to which the model ties it"}),
+                   "others: the file is of a model whose layers are not tied (`tied = false` of its extents)");
     }
     quantized_weights read_coded(const node& n, const parameter_array& array, const coded_array& coding) {
         const std::string name = tensor_name(n, array.name);

@@ -30,6 +30,10 @@ inline constexpr const char *scales_name = "activation.scale", *zero_points_name
 template <class = void> std::string tensor_name(const node& n, const char* array) {
     return joined({n.name, array[0] == 0 ? "" : ".", array});
 }
+/// The same, which in a state dict may be another row's.
+template <class = void> std::string name_in_file(const node& n, const parameter_array& array, bool is_state_dict) {
+    return is_state_dict && array.tied_to != nullptr ? std::string(array.tied_to) : tensor_name(n, array.name);
+}
 /// The same where parts of one tensor stay whole, as in state dicts.
 template <class = void> std::string whole_name(const node& n, const char* array) {
     return joined({n.part.name, "_", array});

@@ -70,7 +70,16 @@ private:
         array_to_file(array, inside.data(), ordered.data());
         if (n.part.name != nullptr && whole_)  // nodes of parts stand in order
             file_.append(whole_name(n, array.name), shape_of(array), ordered);
+        else if (array.tied_to != nullptr && whole_) check_tied(n, array, ordered);
         else file_.add(tensor_name(n, array.name), shape_of(array), ordered);
+    }
+    /// What an earlier row has added is this array too.
+    [[gnu::cold]] void check_tied(const node& n, const parameter_array& array, const std::vector<float>& values) const {
+        if (!file_.has(array.tied_to, values))
+            raise<value_error>(
+                joined({tensor_name(n, array.name), ": expected the values of ", in_quotes(array.tied_to),
+                        ", to which the model ties it and which a state dict has alone, found others: "
+                        "save it as a model whose layers are not tied"}));
     }
     void add_coded(const node& n, const parameter_array& array, const coded_array& coding,
                    const quantized_weights& weights) {

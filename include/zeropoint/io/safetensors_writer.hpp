@@ -59,6 +59,16 @@ public:
         append_bytes(name, dtype_of<Values>, shape, bytes);
     }
 
+    /// Whether a tensor of that name was added with these values.
+    template <class Values> [[gnu::cold]] bool has(const std::string& name, const Values& values) const {
+        const std::size_t place = place_of(name);
+        if (place == by_name_.size() || tensors_[by_name_[place]].name != name) return false;
+        const safetensors_entry& tensor = tensors_[by_name_[place]];
+        const std::vector<std::byte> bytes = bytes_of(values);
+        return tensor.dtype == dtype_of<Values> && tensor.end - tensor.begin == bytes.size() &&
+               std::equal(bytes.begin(), bytes.end(), data_.begin() + static_cast<std::ptrdiff_t>(tensor.begin));
+    }
+
     /// Adds text under a key that was not used before, both UTF-8. Raises value_error otherwise.
     [[gnu::cold]] void metadata(std::string key, std::string value) {
         require_utf8(key, "a metadata key");

@@ -43,7 +43,7 @@ public:
             all.push_back({name + "_zero_point", file_dtype::I32, rows, i, array.name, "zero_point"});
     }
     void add_floats(const node_view& v, int i, const parameter_array& array, bool keeps_parts_whole) {
-        if (!array.in_state_dict) return;
+        if (!array.in_state_dict || (array.tied_to != nullptr && keeps_parts_whole)) return;
         const bool is_part = v.n.part.name != nullptr && keeps_parts_whole;
         Tensor made{is_part ? whole_name(v.n, array.name) : tensor_name(v.n, array.name), file_dtype::F32,
                     shape_of(array), i, array.name};

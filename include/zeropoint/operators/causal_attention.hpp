@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -24,6 +25,7 @@ struct causal_attention_options {
     int depth = 64;                // channels of a head
     int context = 1024;            // places that are kept, the last ones; a sequence may be longer
     int theta = 0;                 // of rotary positions: 10000 in Llama; 0: none
+    rotary_scaling scaling{};      // of their frequencies
 };
 
 namespace operators {
@@ -34,7 +36,14 @@ template <causal_attention_options Options> struct causal_attention {
     static constexpr int queries = extents.heads * extents.depth, keys = extents.key_heads * extents.depth;
 
     static constexpr const char* kind = "causal_attention";
-    static constexpr int options[] = {extents.heads, extents.key_heads, extents.depth, extents.context, Options.theta};
+    static constexpr auto options = [] {  // of those that came later, as they are where something is chosen
+        constexpr rotary_scaling s = Options.scaling;
+        if constexpr (s == rotary_scaling{})
+            return std::array{extents.heads, extents.key_heads, extents.depth, extents.context, Options.theta};
+        else
+            return std::array{extents.heads, extents.key_heads, extents.depth,      extents.context,   Options.theta,
+                              s.factor,      s.low_freq_factor, s.high_freq_factor, s.original_context};
+    }();
     static constexpr stream_rule stream = stream_rule::stateful;
 
     /// Three values, or one of all their channels, queries first.
@@ -87,7 +96,7 @@ private:
     /// Behind it a sequence goes on as from `context` places before: angles are exact up to here.
     static constexpr std::int32_t last_place = (1 << 20) / extents.context * extents.context - 1;
     static constexpr auto frequencies =
-        kernel::rotary_frequencies<Options.depth>(Options.theta == 0 ? 1 : Options.theta);
+        kernel::rotary_frequencies<Options.depth>(Options.theta == 0 ? 1 : Options.theta, Options.scaling);
 };
 
 }  // namespace operators
@@ -97,7 +106,7 @@ private:
 /// Branches are those of queries, keys and values, or one of all three side by side, whose channels are heads * depth, key_heads *
 /// depth and the same again. With fewer key_heads several heads of queries share one of keys and values (grouped-query attention,
 /// Ainslie 2023). With theta, queries and keys are turned by their place first (rotary positions, Su 2021, in Llama's order:
-/// channel i with channel i + depth / 2). No more than the last `context` places are seen.
+/// channel i with channel i + depth / 2), at frequencies that `scaling` may change. No more than the last `context` places are seen.
 ///
 ///     zp::causal_attention<zp::causal_attention_options{.heads = 8, .key_heads = 2, .depth = 32, .context = 256, .theta = 10000},
 ///                          zp::linear<"q", 256>, zp::linear<"k", 64>, zp::linear<"v", 64>>
@@ -112,6 +121,11 @@ struct causal_attention : operator_layer<op::causal_attention, "", operators::ca
                   "causal_attention<Options, ...>: key_heads must divide heads");
     static_assert(Options.theta >= 0 && (Options.theta == 0 || Options.depth % 2 == 0),
                   "causal_attention<Options, ...>: rotary positions turn pairs of channels: depth must be even");
+    static_assert(
+        Options.scaling.is_possible() && (Options.theta != 0 || Options.scaling == rotary_scaling{}),
+        "causal_attention<Options, ...>: scaling is of rotary positions, so that theta is not 0; its factor is at "
+        "least 1, and its other numbers are all 0, or low_freq_factor is at least 1, high_freq_factor above it and "
+        "original_context at least 1");
     static_assert(Options.context <= 1 << 19, "causal_attention<Options, ...>: context must be at most 2^19 places");
 };
 

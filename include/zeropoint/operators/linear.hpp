@@ -51,6 +51,18 @@ inline constexpr operator_info linear_by_inputs_info = [] {
     };
     return info;
 }();
+/// The same without a bias, whose weight is Tensor in state dicts, which an earlier row has too.
+template <fixed_string Tensor>
+inline constexpr operator_info tied_linear_info = [] {
+    operator_info info = linear_info;
+    info.parameters = [](const node_view& v) -> parameter_list {
+        parameter_list list = parameters_of_linear(v);
+        list.arrays[0].tied_to = Tensor.text;
+        list.unread = "weight";
+        return list;
+    };
+    return info;
+}();
 inline constexpr operator_rules linear_rules = [] {
     operator_rules rules;
     rules.macs = &macs_of_outputs;
@@ -98,6 +110,21 @@ template <fixed_string Name, int Outputs, with_bias Bias = with_bias::yes> struc
         if (b.nodes[x].out.is_flattened_image()) b.fail(rule::flattened_image, b.nodes[x].out.flattened);
         const int made = b.linear(x, Name.text, Outputs, Bias == with_bias::yes);
         b.nodes[made].op = &operators::linear_by_inputs_info;
+        return made;
+    }
+};
+
+/// A linear layer without a bias whose weight is another layer's in state dicts, outputs x inputs: the scores of a language model, which
+/// are products with the table of its embedding (`tie_word_embeddings`). `zp::tied_linear<"lm_head", 32000, "model.embed_tokens.weight">`
+/// behind `zp::embedding<"model.embed_tokens", 32000, 2048>`. A state dict that has "lm_head.weight" too must have the same values there,
+/// else loading raises file_error; saved ones have Tensor alone, and saving raises value_error where both are no longer equal. In memory
+/// and in files of quantized networks it is a weight of its own.
+template <fixed_string Name, int Outputs, fixed_string Tensor> struct tied_linear {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        if (b.nodes[x].out.is_flattened_image()) b.fail(rule::flattened_image, b.nodes[x].out.flattened);
+        const int made = b.linear(x, Name.text, Outputs, false);
+        b.nodes[made].op = &operators::tied_linear_info<Tensor>;
         return made;
     }
 };

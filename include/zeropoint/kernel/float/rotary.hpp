@@ -11,11 +11,46 @@
 
 namespace zp {
 inline namespace v0 {
+
+/// How frequencies of rotary positions are divided for texts longer than those that a network was first trained with, as
+/// `rope_scaling` says in Hugging Face's configs (transformers, modeling_rope_utils.py). By default they stay as they are.
+struct rotary_scaling {
+    int factor =
+        1;  // divides all frequencies, rope_type "linear"; with the other three those of long waves alone, "llama3"
+    int low_freq_factor = 0, high_freq_factor = 0;  // 1 and 4 in Llama 3.1 and 3.2; 0: "linear"
+    int original_context = 0;                       // original_max_position_embeddings: 8192 there
+
+    constexpr bool operator==(const rotary_scaling&) const = default;
+    /// Whether frequencies are divided by how long their waves are.
+    constexpr bool is_by_wave() const { return high_freq_factor != 0; }
+    /// Whether the numbers make sense together.
+    constexpr bool is_possible() const {
+        if (factor < 1) return false;
+        if (!is_by_wave()) return low_freq_factor == 0 && original_context == 0;
+        return low_freq_factor >= 1 && high_freq_factor > low_freq_factor && original_context >= 1;
+    }
+};
+
 namespace kernel {
 
-/// theta^(-2 i / depth) for i below depth / 2, each the nearest float or a neighbour of it: by theta = 2^n * m, the series of
+/// A frequency as rotary_scaling changes it: with wave = 2 pi / frequency and n = original_context / wave, how often it turns in the first
+/// training's texts, the frequency itself where n > high_freq_factor, frequency / factor where n < low_freq_factor, and between them
+/// both, by t = (n - low_freq_factor) / (high_freq_factor - low_freq_factor): ((1 - t) / factor + t) * frequency.
+constexpr double scaled_frequency(double frequency, const rotary_scaling& scaling) {
+    if (!scaling.is_by_wave()) return frequency / scaling.factor;
+    const double turns = scaling.original_context * frequency / 6.28318530717958647693;
+    const double low = scaling.low_freq_factor, high = scaling.high_freq_factor;
+    if (turns > high) return frequency;
+    if (turns < low) return frequency / scaling.factor;
+    const double t = (turns - low) / (high - low);
+    return ((1 - t) / scaling.factor + t) * frequency;
+}
+
+/// theta^(-2 i / depth) for i below depth / 2, scaled, each the nearest float or a neighbour of it: by theta = 2^n * m, the series of
 /// log m = 2 artanh((m - 1) / (m + 1)), and that of exp.
-template <int Depth> constexpr std::array<float, static_cast<std::size_t>(Depth / 2)> rotary_frequencies(double theta) {
+template <int Depth>
+constexpr std::array<float, static_cast<std::size_t>(Depth / 2)> rotary_frequencies(
+    double theta, const rotary_scaling& scaling = rotary_scaling{}) {
     constexpr double log_2 = 0.69314718055994530942;
     int halvings = 0;
     double m = theta;
@@ -32,7 +67,7 @@ template <int Depth> constexpr std::array<float, static_cast<std::size_t>(Depth 
         double term = 1, sum = 1;
         for (int k = 1; k < 30; ++k) sum += term *= rest / k;
         for (int k = 0; k != whole; ++k) sum /= 2;
-        all[i] = static_cast<float>(sum);
+        all[i] = static_cast<float>(scaled_frequency(sum, scaling));
     }
     return all;
 }

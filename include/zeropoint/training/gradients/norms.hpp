@@ -134,9 +134,9 @@ template <> struct gradient_of<op::layer_norm> : detail::scratch_for_dx {
 };
 template <> struct gradient_of<op::rms_norm> : detail::scratch_for_dx {
     template <class Arch> static void backward(const gradient_operands& o) noexcept {
-        const std::span<const int> options = o.at.n.op->options;  // millionths, trillionths, affine
+        const std::span<const int> options = o.at.n.op->options;  // millionths, trillionths, affine, groups
         const bool has_weight = options[2] != 0;
-        const auto channels = static_cast<std::size_t>(o.at.x_shape().channels);
+        const auto channels = static_cast<std::size_t>(o.at.x_shape().channels / (options.size() > 3 ? options[3] : 1));
         kernel::rms_norm_gradient<Arch>(o.xs[0], o.dy, o.x_size() * static_cast<std::size_t>(o.samples) / channels,
                                         channels, detail::epsilon_of(options[0], options[1]),
                                         has_weight ? o.parameter(0) : nullptr, detail::dx_or_scratch(o),
