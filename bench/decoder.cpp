@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A block of Llama's shapes, a token at a time: tokens a second of float, 8-bit and 4-bit weights, in rounds that take turns; and its
-// attention alone behind 2048 tokens. And an
+// attention alone behind 2048 tokens, with a cache of floats and of 8 bits. And an
 // image of a gigabyte of 4-bit weights, mapped or copied: how long it takes until the first token, and the memory that it takes.
 //
 //     bench_decoder                    the block
@@ -44,9 +44,12 @@ using four_bits = zp::dynamic_group_policy<>;
 constexpr zp::models::llama_extents of_block{.length = 4, .layers = 1, .vocabulary = 100, .context = 256};
 struct block : zp::models::llama<of_block> {};
 /// Its attention alone, queries, keys and values side by side.
-struct attention : zp::model<zp::input<1, 4, 2560>,
-                             zp::causal_attention<zp::causal_attention_options{
-                                 .heads = 32, .key_heads = 4, .depth = 64, .context = 2048, .theta = 10000}>> {};
+template <int CacheBits>
+struct attention
+    : zp::model<
+          zp::input<1, 4, 2560>,
+          zp::causal_attention<zp::causal_attention_options{
+              .heads = 32, .key_heads = 4, .depth = 64, .context = 2048, .theta = 10000, .cache_bits = CacheBits}>> {};
 /// Nine layers of Llama 7B's: a gigabyte of 4-bit weights.
 constexpr zp::models::llama_extents of_gigabyte{.length = 4,
                                                 .channels = 4096,
@@ -85,10 +88,11 @@ struct timed {
 };
 
 /// Microseconds of a step behind so many others, the least of some rounds, on one thread and on all of a pool, in turns.
-template <class Pool> void measure_attention(const Pool& pool, int tokens, int rounds) {
-    const zp::float_model<attention> model;
-    const auto alone = std::make_unique<zp::streaming<zp::float_model<attention>>>(model);
-    const auto by_threads = std::make_unique<zp::streaming<zp::float_model<attention>, 16>>(model);
+template <int CacheBits, class Pool> void measure_attention(const Pool& pool, int tokens, int rounds) {
+    using network = zp::float_model<attention<CacheBits>>;
+    const network model;
+    const auto alone = std::make_unique<zp::streaming<network>>(model);
+    const auto by_threads = std::make_unique<zp::streaming<network, 16>>(model);
     numbers next;
     std::vector<float> x(2560), y(2048);
     double best[2] = {1e30, 1e30};
@@ -103,8 +107,8 @@ template <class Pool> void measure_attention(const Pool& pool, int tokens, int r
         best[0] = std::min(best[0], of_one);
         best[1] = std::min(best[1], of_all);
     }
-    std::printf("its attention behind %d tokens: %.0f us, on %d threads %.0f\n", tokens, 1000 * best[0], pool.workers(),
-                1000 * best[1]);
+    std::printf("its attention behind %d tokens, cache of %d bits (%.2f MB): %.0f us, on %d threads %.0f\n", tokens,
+                CacheBits, zp::streaming<network>::state_bytes / 1e6, 1000 * best[0], pool.workers(), 1000 * best[1]);
 }
 
 void measure_block(int rounds) {
@@ -140,7 +144,8 @@ void measure_block(int rounds) {
         workers);
     for (const timed& one : all)
         std::printf("%-14s %8.3f ms a token %8.0f tokens/s\n", one.name, one.best, 1000 / one.best);
-    measure_attention(pool, rounds < 10 ? 20 : 2048, rounds);
+    measure_attention<32>(pool, rounds < 10 ? 20 : 2048, rounds);
+    measure_attention<8>(pool, rounds < 10 ? 20 : 2048, rounds);
     const std::vector<std::byte> file = zp::to_bytes(quantized);
     const auto begin = clock_type::now();
     static_cast<void>(zp::load<four>(file));

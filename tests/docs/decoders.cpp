@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -40,6 +41,15 @@ constexpr zp::models::llama_extents of_qwen() {
 struct qwen : zp::models::llama_lm<of_qwen()> {};
 // [/checkpoint]
 
+// [cache]
+constexpr zp::models::llama_extents small_cache = [] {
+    auto extents = small;
+    extents.cache_bits = 8;
+    return extents;
+}();
+struct with_small_cache : zp::models::llama_lm<small_cache> {};  // the same parameters, a quarter of the cache
+// [/cache]
+
 TEST_CASE("decoders.md") {
     const auto trained = made_up::network<decoder>(3);  // zp::load<decoder>("llama.safetensors")
     const std::vector<std::int32_t> prompt{3, 14, 15, 92};
@@ -59,6 +69,18 @@ TEST_CASE("decoders.md") {
     }
     stream->reset();  // a new text
     // [/stream]
+    {
+        using coded = zp::dynamically_quantized<with_small_cache, four_bits>;
+        const auto of_codes = std::make_unique<zp::streaming<coded>>(
+            zp::quantize_dynamic<four_bits>(made_up::network<with_small_cache>(3)));
+        std::vector<float> near(100);
+        for (const std::int32_t token : prompt) (*stream)(std::array{token}, scores);
+        for (const std::int32_t token : prompt) (*of_codes)(std::array{token}, near);
+        CHECK(std::inner_product(near.begin(), near.end(), scores.begin(), 0.0f) >
+              0.99f * std::inner_product(scores.begin(), scores.end(), scores.begin(), 0.0f));
+        CHECK(of_codes->state_bytes < stream->state_bytes);
+        stream->reset();
+    }
     CHECK(text.size() == 60);
     const std::string path = (std::filesystem::temp_directory_path() / "zeropoint_decoders.image").string();
     // [image]

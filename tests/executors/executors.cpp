@@ -46,9 +46,12 @@ struct net
                 zp::hardswish, zp::softmax, zp::flatten, zp::linear<"fc", 10>> {};
 
 // Heads keep what they have seen.
-struct causal_net : zp::model<zp::input<1, 6, 8>,
-                              zp::causal_attention<zp::causal_attention_options{.heads = 3, .depth = 4, .context = 4},
-                                                   zp::linear<"q", 12>, zp::linear<"k", 12>, zp::linear<"v", 12>>> {};
+template <int Bits>
+struct causal_net
+    : zp::model<
+          zp::input<1, 6, 8>,
+          zp::causal_attention<zp::causal_attention_options{.heads = 3, .depth = 4, .context = 4, .cache_bits = Bits},
+                               zp::linear<"q", 12>, zp::linear<"k", 12>, zp::linear<"v", 12>>> {};
 
 /// An executor whose parts may be of any size.
 template <class Executor> struct of_all_sizes : Executor {
@@ -86,10 +89,12 @@ template <class Make> void check_stages(Make make) {
     static const problem codes(zp::convert(zp::calibrate(zp::prepare<zp::default_qconfig>(zp::fuse(floats.model)),
                                                          std::vector<std::vector<float>>{x})),
                                x);
-    static const problem states(made_up::network<causal_net>(3), made_up::values(6 * 8, 9));
+    static const problem states(made_up::network<causal_net<32>>(3), made_up::values(6 * 8, 9));
+    static const problem states_of_8_bits(made_up::network<causal_net<8>>(3), made_up::values(6 * 8, 9));
     floats.check(make);
     codes.check(make);
     states.check(make);
+    states_of_8_bits.check(make);
 }
 template <class Executor> void check_parts(const Executor& executor) {
     static_assert(zp::executor<Executor>);

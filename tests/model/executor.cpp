@@ -44,11 +44,13 @@ struct vector_net
     : zp::model<zp::input<1, Rows, 160>, zp::linear<"first", 296>, zp::gelu,
                 zp::residual<zp::linear<"in", 320>, zp::relu6, zp::linear<"out", 296>>, zp::linear<"last", 40>> {};
 // A sequence longer than its context, of which three heads of keys serve six of queries.
+template <int Bits>
 struct causal_net
     : zp::model<zp::input<1, 9, 24>,
-                zp::causal_attention<zp::causal_attention_options{
-                                         .heads = 6, .key_heads = 3, .depth = 8, .context = 5, .theta = 10000},
-                                     zp::linear<"q", 48>, zp::linear<"k", 24>, zp::linear<"v", 24>>,
+                zp::causal_attention<
+                    zp::causal_attention_options{
+                        .heads = 6, .key_heads = 3, .depth = 8, .context = 5, .theta = 10000, .cache_bits = Bits},
+                    zp::linear<"q", 48>, zp::linear<"k", 24>, zp::linear<"v", 24>>,
                 zp::linear<"last", 16>> {};
 struct volume_net
     : zp::model<zp::input<7, 6, 6, 8>, zp::conv3d<"a", zp::volume_conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
@@ -197,19 +199,21 @@ TEST_CASE("layers of one vector are cut into panels of channels") {
     check(zp::dynamic_group_policy<zp::quint4, 64>(), std::integral_constant<int, 2>());
 }
 
-TEST_CASE("causal attention is cut into heads, whose keys and values are theirs") {
-    const auto model = made_up::network<causal_net>(3);
-    const auto x = input_of<causal_net>();
+TEST_CASE_TEMPLATE("causal attention is cut into heads, whose keys and values are theirs", Net, causal_net<32>,
+                   causal_net<8>) {
+    const auto model = made_up::network<Net>(3);
+    const auto x = input_of<Net>();
     CHECK(zp_test::check_parts(model, x.data()).count("causal_attention") == 1);
     CHECK(zp_test::check_parts(dynamic<zp::dynamic_policy<>>(model), x.data()).count("causal_attention") == 1);
-    using stage = decltype(model)::stage;
+    using network = std::remove_const_t<decltype(model)>;
+    using stage = typename network::stage;
     std::size_t attention = 0;
     while (model.rows()[attention].op->name != std::string_view("causal_attention")) ++attention;
     CHECK((stage::cuts[attention].choose(8, 0).parts == 3 && stage::cuts[attention].choose(2, 0).parts == 2));
     CHECK(stage::cuts[attention].choose(2, 0).by_panels);
     // A part leaves what the others keep as it is, its begin too: of parts one behind the other the last would clear them.
-    const auto memory = std::make_unique<decltype(model)::workspace_for<3>>();
-    std::vector<float> y(static_cast<std::size_t>(decltype(model)::output_shape.size()));
+    const auto memory = std::make_unique<typename network::template workspace_for<3>>();
+    std::vector<float> y(static_cast<std::size_t>(network::output_shape.size()));
     const void* const xs[] = {x.data()};
     void* const ys[] = {y.data()};
     const auto states_behind = [&](auto run) {

@@ -28,14 +28,17 @@ namespace {
 
 /// What scripts/golden/decoders.py has of transformers.
 constexpr int length = 14, width = 64, vocabulary = 90, window = 5;
-struct gpt2 : zp::models::gpt2<zp::models::gpt2_extents{.length = length,
-                                                        .channels = width,
-                                                        .layers = 2,
-                                                        .heads = 4,
-                                                        .inner = 160,
-                                                        .vocabulary = vocabulary,
-                                                        .positions = 20}> {};
-constexpr zp::models::llama_extents llama_of(int context) {
+constexpr zp::models::gpt2_extents gpt2_of(int cache_bits) {
+    return {.length = length,
+            .channels = width,
+            .layers = 2,
+            .heads = 4,
+            .inner = 160,
+            .vocabulary = vocabulary,
+            .positions = 20,
+            .cache_bits = cache_bits};
+}
+constexpr zp::models::llama_extents llama_of(int context, int cache_bits = 32) {
     return {.length = length,
             .channels = width,
             .layers = 2,
@@ -44,10 +47,16 @@ constexpr zp::models::llama_extents llama_of(int context) {
             .depth = 16,
             .inner = 160,
             .vocabulary = vocabulary,
-            .context = context};
+            .context = context,
+            .cache_bits = cache_bits};
 }
+struct gpt2 : zp::models::gpt2<gpt2_of(32)> {};
 struct llama : zp::models::llama<llama_of(20)> {};
 struct short_llama : zp::models::llama<llama_of(window)> {};
+/// With keys and values of 8 bits.
+struct small_gpt2 : zp::models::gpt2<gpt2_of(8)> {};
+struct small_llama : zp::models::llama<llama_of(20, 8)> {};
+struct short_small_llama : zp::models::llama<llama_of(window, 8)> {};
 
 using networks::cosine, networks::difference, networks::streamed;
 
@@ -123,4 +132,22 @@ TEST_CASE("decoders: 8-bit and 4-bit weights are near") {
     CHECK(check_quantized<zp::dynamic_policy<>, gpt2>("GPT-2, 8 bits", of_gpt2) > 0.999);
     CHECK(check_quantized<zp::dynamic_group_policy<zp::quint4, 32>, gpt2>("GPT-2, 4 bits", of_gpt2) > 0.97);
     CHECK(check_quantized<zp::dynamic_group_policy<>, llama>("Llama, 4 bits", of_llama) > 0.95);
+}
+
+TEST_CASE("decoders: keys and values of 8 bits are near, a token at a time and by heads the same bits") {
+    const zp_test::golden_file golden("decoders");
+    const auto ids = golden.values<std::int32_t>("ids");
+    const auto check = [&](const auto& model, const char* name) {
+        const auto expected = golden.values<float>(name), y = vectors_of(model, ids), by_tokens = streamed(model, ids);
+        MESSAGE(std::string(name) << ": 1 - cosine " << 1 - cosine(y, expected));
+        CHECK(cosine(y, expected) > 0.9997);
+        CHECK(difference(y, expected) > 1e-4);   // they are not floats
+        CHECK(difference(by_tokens, y) < 1e-3);  // layers before have other sums of floats, which may be other codes
+        check_workers<3>(model, ids, by_tokens);
+    };
+    check(networks::hashed_model<small_gpt2>(), "gpt2/vectors");
+    check(networks::hashed_model<small_llama>(), "llama/vectors");
+    check(networks::hashed_model<short_small_llama>(), "llama/window");
+    CHECK(check_quantized<zp::dynamic_group_policy<>, small_llama>("Llama, 4 bits, cache of 8",
+                                                                   golden.values<float>("llama/vectors")) > 0.95);
 }

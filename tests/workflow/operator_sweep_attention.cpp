@@ -18,7 +18,9 @@ struct attention : operator_sweep::branches<zp::input<1, 16, 8>,
     entry<"cross_attention", zp::cross_attention<"i", 2, zp::slice<zp::axis::width, 0, 9>>>,
     entry<"decoder_layer", zp::decoder_layer<"j", 2, 16, zp::slice<zp::axis::width, 0, 9>>>,
     entry<"rms_norm by groups", zp::rms_norm<"k", zp::rms_norm_options{.groups = 2}>>,
-    entry<"tied_linear", zp::tied_linear<"l", 12, "h.weight">>> {};
+    entry<"tied_linear", zp::tied_linear<"l", 12, "h.weight">>,
+    entry<"causal_attention, cache of 8 bits", zp::causal_attention<zp::causal_attention_options{.heads = 4, .key_heads = 2, .depth = 6, .context = 9, .theta = 10000, .cache_bits = 8},
+                                                   zp::linear<"m", 24>, zp::linear<"n", 12>, zp::linear<"o", 12>>>> {};
 // clang-format on
 
 }  // namespace

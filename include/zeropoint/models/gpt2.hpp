@@ -22,19 +22,21 @@ struct gpt2_extents {
     int channels = 768, layers = 12, heads = 12;  // of a token; heads divide them
     int inner = 3072;                             // channels between the two linear layers of a block
     int vocabulary = 50257, positions = 1024;     // rows of the tables; as many places are kept
+    int cache_bits = 32;                          // of kept keys and values: 32, floats; 8, codes
 };
 
 namespace gpt2_parts {
 
 template <fixed_string Name, gpt2_extents E>
-struct block
-    : sequential<residual<layer_norm<Name + ".ln_1">,
-                          causal_attention<causal_attention_options{
-                                               .heads = E.heads, .depth = E.channels / E.heads, .context = E.positions},
-                                           linear_by_inputs<Name + ".attn.c_attn", 3 * E.channels>>,
-                          linear_by_inputs<Name + ".attn.c_proj", E.channels>>,
-                 residual<layer_norm<Name + ".ln_2">, linear_by_inputs<Name + ".mlp.c_fc", E.inner>, gelu_tanh,
-                          linear_by_inputs<Name + ".mlp.c_proj", E.channels>>> {};
+struct block : sequential<residual<layer_norm<Name + ".ln_1">,
+                                   causal_attention<causal_attention_options{.heads = E.heads,
+                                                                             .depth = E.channels / E.heads,
+                                                                             .context = E.positions,
+                                                                             .cache_bits = E.cache_bits},
+                                                    linear_by_inputs<Name + ".attn.c_attn", 3 * E.channels>>,
+                                   linear_by_inputs<Name + ".attn.c_proj", E.channels>>,
+                          residual<layer_norm<Name + ".ln_2">, linear_by_inputs<Name + ".mlp.c_fc", E.inner>, gelu_tanh,
+                                   linear_by_inputs<Name + ".mlp.c_proj", E.channels>>> {};
 
 template <fixed_string Prefix, gpt2_extents E, class Places> struct blocks;
 template <fixed_string Prefix, gpt2_extents E, int... I>

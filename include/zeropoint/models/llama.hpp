@@ -30,6 +30,7 @@ struct llama_extents {
     int theta = 10000;                                            // of rotary positions: rope_theta
     int epsilon_millionths = 10;                                  // of norms: rms_norm_eps = 1e-5
     rotary_scaling scaling{};                                     // of rotary positions: rope_scaling
+    int cache_bits = 32;                                          // of kept keys and values: 32, floats; 8, codes
     bool tied = false;      // the scores' weight is the table: tie_word_embeddings
     bool qkv_bias = false;  // queries, keys and values have biases: Qwen2
     bool qk_norm = false;   // queries and keys are normalized by heads: Qwen3
@@ -106,7 +107,8 @@ struct layer : sequential<residual<norm<Name + ".input_layernorm", E>,
                                                                              .depth = E.depth,
                                                                              .context = E.context,
                                                                              .theta = E.theta,
-                                                                             .scaling = E.scaling},
+                                                                             .scaling = E.scaling,
+                                                                             .cache_bits = E.cache_bits},
                                                     queries_or_keys<Name + ".self_attn.q", E.heads, E>,
                                                     queries_or_keys<Name + ".self_attn.k", E.key_heads, E>,
                                                     of_heads<Name + ".self_attn.v", E.key_heads, E>>,

@@ -11,6 +11,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/kernel/attention/cached_attention.hpp>
+#include <zeropoint/kernel/attention/cached_attention_int8.hpp>
 #include <zeropoint/kernel/float/rotary.hpp>
 
 namespace zp {
@@ -26,6 +27,7 @@ struct causal_attention_options {
     int context = 1024;            // places that are kept, the last ones; a sequence may be longer
     int theta = 0;                 // of rotary positions: 10000 in Llama; 0: none
     rotary_scaling scaling{};      // of their frequencies
+    int cache_bits = 32;           // of a key or value that is kept: 32, floats; 8, codes with a scale a place and head
 };
 
 namespace operators {
@@ -36,13 +38,18 @@ template <causal_attention_options Options> struct causal_attention {
     static constexpr int queries = extents.heads * extents.depth, keys = extents.key_heads * extents.depth;
 
     static constexpr const char* kind = "causal_attention";
+    static constexpr bool is_int8 = Options.cache_bits == 8;
     static constexpr auto options = [] {  // of those that came later, as they are where something is chosen
         constexpr rotary_scaling s = Options.scaling;
-        if constexpr (s == rotary_scaling{})
-            return std::array{extents.heads, extents.key_heads, extents.depth, extents.context, Options.theta};
-        else
-            return std::array{extents.heads, extents.key_heads, extents.depth,      extents.context,   Options.theta,
-                              s.factor,      s.low_freq_factor, s.high_freq_factor, s.original_context};
+        constexpr bool scales = !(s == rotary_scaling{});
+        std::array<int, 5 + (scales ? 4 : 0) + (is_int8 ? 1 : 0)> all{extents.heads, extents.key_heads, extents.depth,
+                                                                      extents.context, Options.theta};
+        std::size_t count = 5;
+        if constexpr (scales)
+            for (const int number : {s.factor, s.low_freq_factor, s.high_freq_factor, s.original_context})
+                all[count++] = number;
+        if constexpr (is_int8) all[count] = Options.cache_bits;
+        return all;
     }();
     static constexpr stream_rule stream = stream_rule::stateful;
 
@@ -55,10 +62,16 @@ template <causal_attention_options Options> struct causal_attention {
     }
     static constexpr shape output_shape(std::span<const shape> xs) { return {1, xs[0].width, queries}; }
     static constexpr state_list states(const node_view&) {
-        return state_list()
-            .add("keys", scalar_type::float32, extents.key_floats())
-            .add("values", scalar_type::float32, extents.value_floats())
-            .add("places", scalar_type::int32, extents.key_heads);  // of each head its own, as heads are computed apart
+        state_list all;
+        if constexpr (is_int8)
+            all.add("keys", scalar_type::int8, cache.all_key_bytes())
+                .add("values", scalar_type::int8, cache.all_value_bytes())
+                .add("scales", scalar_type::float32, cache.scales());
+        else
+            all.add("keys", scalar_type::float32, extents.key_floats())
+                .add("values", scalar_type::float32, extents.value_floats());
+        // Of each head its own, as heads are computed apart.
+        return all.add("places", scalar_type::int32, extents.key_heads);
     }
     static constexpr int channel_groups(const node_view&) { return extents.key_heads; }
     static constexpr std::int64_t macs(const node_view& v) {
@@ -73,10 +86,8 @@ template <causal_attention_options Options> struct causal_attention {
         const bool apart = o.inputs() == 3;
         const std::ptrdiff_t pitch = apart ? queries : queries + 2 * keys, key_pitch = apart ? keys : pitch;
         const float *q = o.x(0), *k = apart ? o.x(1) : q + queries, *v = apart ? o.x(2) : q + queries + keys;
-        auto *kept_keys = o.template state<float>(0), *kept_values = o.template state<float>(1);
-        auto* places = o.template state<std::int32_t>(2);
+        auto* places = o.template state<std::int32_t>(is_int8 ? 3 : 2);
         const kernel::panel_range heads = o.groups(extents.key_heads);
-        auto* scratch = o.template scratch<float>();
         auto* turns = reinterpret_cast<kernel::sine_and_cosine*>(o.template scratch<std::byte>() + turns_at);
         float* y = o.y();
         for (int row = 0; row != o.y_shape().width; ++row, q += pitch, k += key_pitch, v += key_pitch, y += queries) {
@@ -84,15 +95,23 @@ template <causal_attention_options Options> struct causal_attention {
             if constexpr (Options.theta != 0)
                 for (std::size_t i = 0; i != frequencies.size(); ++i)
                     turns[i] = kernel::sine_and_cosine_of(static_cast<float>(place) * frequencies[i]);
-            kernel::cached_attention<Arch>(extents, heads, q, k, v, place, Options.theta != 0 ? turns : nullptr,
-                                           kept_keys, kept_values, scratch, y);
+            const auto* turned_by = Options.theta != 0 ? turns : nullptr;
+            if constexpr (is_int8)
+                kernel::cached_attention_int8<Arch>(cache, heads, q, k, v, place, turned_by,
+                                                    o.template state<std::int8_t>(0), o.template state<std::int8_t>(1),
+                                                    o.template state<float>(2), o.template scratch<std::byte>(), y);
+            else
+                kernel::cached_attention<Arch>(extents, heads, q, k, v, place, turned_by, o.template state<float>(0),
+                                               o.template state<float>(1), o.template scratch<float>(), y);
             std::fill(places + heads.begin, places + heads.end,
                       place == last_place ? last_place - extents.context + 1 : place + 1);
         }
     }
 
 private:
-    static constexpr std::size_t turns_at = align_up(sizeof(float) * std::size_t{extents.scratch_floats()});
+    static constexpr kernel::int8_cache cache{extents};
+    static constexpr std::size_t turns_at =
+        is_int8 ? cache.scratch_bytes : align_up(sizeof(float) * std::size_t{extents.scratch_floats()});
     /// Behind it a sequence goes on as from `context` places before: angles are exact up to here.
     static constexpr std::int32_t last_place = (1 << 20) / extents.context * extents.context - 1;
     static constexpr auto frequencies =
@@ -127,6 +146,10 @@ struct causal_attention : operator_layer<op::causal_attention, "", operators::ca
         "least 1, and its other numbers are all 0, or low_freq_factor is at least 1, high_freq_factor above it and "
         "original_context at least 1");
     static_assert(Options.context <= 1 << 19, "causal_attention<Options, ...>: context must be at most 2^19 places");
+    static_assert(Options.cache_bits == 32 || Options.cache_bits == 8,
+                  "causal_attention<Options, ...>: cache_bits must be 32, which keeps keys and values as floats, or 8, "
+                  "which keeps codes "
+                  "with a scale a place and head");
 };
 
 }  // namespace v0

@@ -41,12 +41,12 @@ template <class Arch>
 
 inline constexpr std::int32_t bits_of_infinity = 0x7f800000;
 
-/// The scale of codes in [-127, 127] for values up to the magnitude with these bits: max(magnitude / 127, 2^-100), NaN of what
+/// The scale of codes in [-most, most] for values up to the magnitude with these bits: max(magnitude / most, 2^-100), NaN of what
 /// is not finite. Its inverse and products with sums are then normal floats, and codes need no clamp: |x| * (1 / scale) is
-/// below 127.5.
-inline float symmetric_scale(std::int32_t bits) noexcept {
+/// below most + 0.5 where that is at most 32767.
+inline float symmetric_scale(std::int32_t bits, float most = 127.0f) noexcept {
     if (bits >= bits_of_infinity) return not_a_number;
-    return std::max(std::bit_cast<float>(bits) / 127.0f, 0x1p-100f);
+    return std::max(std::bit_cast<float>(bits) / most, 0x1p-100f);
 }
 
 /// The largest magnitude_bits() of `count` values, bits_of_infinity or more where one of them is not finite.
