@@ -138,7 +138,8 @@ TEST_CASE("decoders: keys and values of 8 bits are near, a token at a time and b
     const zp_test::golden_file golden("decoders");
     const auto ids = golden.values<std::int32_t>("ids");
     const auto check = [&](const auto& model, const char* name) {
-        const auto expected = golden.values<float>(name), y = vectors_of(model, ids), by_tokens = streamed(model, ids);
+        const auto expected = golden.values<float>(name), y = networks::values_of(model, ids),
+                   by_tokens = streamed(model, ids);
         MESSAGE(std::string(name) << ": 1 - cosine " << 1 - cosine(y, expected));
         CHECK(cosine(y, expected) > 0.9997);
         CHECK(difference(y, expected) > 1e-4);   // they are not floats

@@ -130,8 +130,9 @@ private:
 ///     zp::causal_attention<zp::causal_attention_options{.heads = 8, .key_heads = 2, .depth = 32, .context = 256, .theta = 10000},
 ///                          zp::linear<"q", 256>, zp::linear<"k", 64>, zp::linear<"v", 64>>
 ///
-/// Keys and values are a state: under zp::streaming a call has one place more, in memory that does not grow. Behind 2^20 places
-/// angles begin to repeat. It stays float in every network.
+/// Keys and values are a state: under zp::streaming a call has one place more, in memory that does not grow. With cache_bits = 8 they are
+/// kept as int8 codes, in a quarter of the memory, and multiplied as such (docs/decoders.md). Behind 2^20 places angles begin to repeat.
+/// It takes and gives floats in every network.
 template <causal_attention_options Options, class... Branches>
 struct causal_attention : operator_layer<op::causal_attention, "", operators::causal_attention<Options>, Branches...> {
     static_assert(Options.heads >= 1 && Options.key_heads >= 0 && Options.depth >= 1 && Options.context >= 1,
@@ -148,8 +149,7 @@ struct causal_attention : operator_layer<op::causal_attention, "", operators::ca
     static_assert(Options.context <= 1 << 19, "causal_attention<Options, ...>: context must be at most 2^19 places");
     static_assert(Options.cache_bits == 32 || Options.cache_bits == 8,
                   "causal_attention<Options, ...>: cache_bits must be 32, which keeps keys and values as floats, or 8, "
-                  "which keeps codes "
-                  "with a scale a place and head");
+                  "which keeps codes with a scale a place and head");
 };
 
 }  // namespace v0
