@@ -23,7 +23,7 @@ MAY_SEE = {
     "model": BELOW_MODEL,
     "executors": {"core"},  # threads of our own, and adapters, which need another library each
     "layer": BELOW_WORKFLOW,
-    "workflow": BELOW_WORKFLOW,
+    "workflow": BELOW_WORKFLOW | {"io"},  # io: quantize_dynamic_file
     "training": BELOW_WORKFLOW | {"workflow", "io", "compiled"},  # io: checkpoints
     "distributed": {"core", "observe", "training"},  # adapters of libraries over which processes speak
     "methods": BELOW_WORKFLOW | {"workflow", "training", "analysis"},

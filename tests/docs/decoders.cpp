@@ -14,7 +14,9 @@
 #include <zeropoint/io/mapped_file.hpp>
 #include <zeropoint/io/packed_image_writer.hpp>
 #include <zeropoint/models/llama.hpp>
+#include <zeropoint/workflow/dynamic_presets.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
+#include <zeropoint/workflow/quantize_dynamic_file.hpp>
 #include <zeropoint/workflow/streaming.hpp>
 
 #include "../support/made_up.hpp"
@@ -49,6 +51,15 @@ constexpr zp::models::llama_extents small_cache = [] {
 }();
 struct with_small_cache : zp::models::llama_lm<small_cache> {};  // the same parameters, a quarter of the cache
 // [/cache]
+
+[[maybe_unused]] void quantize_qwen(const std::string& folder) {
+    // [from_file]
+    using small_network = zp::dynamically_quantized<qwen, zp::int4_dynamic_qconfig>;
+    const auto model =
+        zp::quantize_dynamic_file<small_network>(folder + "/model.safetensors");  // or "/model.safetensors.index.json"
+    zp::save(model, folder + "/qwen.int4.safetensors");                           // which zp::load<small_network> reads
+    // [/from_file]
+}
 
 TEST_CASE("decoders.md") {
     const auto trained = made_up::network<decoder>(3);  // zp::load<decoder>("llama.safetensors")

@@ -215,14 +215,15 @@ private:
         if (array.any_shape)
             if (const file_tensor& given = file_.expect(name); std::cmp_equal(given.size(), array.size()))
                 shape = given.shape;
-        known_.push_back(name);
-        const std::vector<float> all = file_.finite_floats(name, shape);
+        if (array.tied_to == nullptr || !is_whole) known_.push_back(name);  // else it is another row's
+        std::vector<float> all = file_.finite_floats(name, shape);
         const float* own = all.data() + std::ptrdiff_t{is_part ? n.part.part : 0} * array.size();
         if (array.is_variance)
             for (const float& variance : all)
                 if (variance < 0)
                     file_.fail(file_.expect(name), "variances of at least 0",
                                joined({number_text(variance), " of channel ", decimal(&variance - all.data())}));
+        if (!is_part && array.order.is_of_files()) return all;  // of gigabytes a copy would count
         std::vector<float> inside(static_cast<std::size_t>(array.size()));
         array_from_file(array, own, inside.data());
         return inside;

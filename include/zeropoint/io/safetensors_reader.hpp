@@ -66,6 +66,21 @@ public:
         return of_memory(bytes, std::move(source_name), bytes.data());
     }
 
+    /// All tensors of several files as one, with the metadata of the first; messages call it `source_name`. Raises file_error where two
+    /// files have a tensor of one name.
+    static basic_safetensors_file join(std::vector<basic_safetensors_file> parts, std::string source_name) {
+        basic_safetensors_file all;
+        all.source_name_ = std::move(source_name);
+        for (basic_safetensors_file& part : parts) {
+            if (all.metadata_.empty()) all.metadata_ = part.metadata_;
+            for (const file_tensor& tensor : part.tensors_) all.tensors_.push_back(tensor);
+            all.parts_.push_back(std::move(part));
+        }
+        all.sort_names();
+        all.expect_each_name_once("one tensor of that name in all files");
+        return all;
+    }
+
     // Tensors view the bytes, which stay where they are when the file moves, but not when it is copied.
     basic_safetensors_file(basic_safetensors_file&&) noexcept = default;
     basic_safetensors_file& operator=(basic_safetensors_file&&) noexcept = default;
@@ -207,9 +222,7 @@ public:
             }
         tensors_ = std::move(kept);
         sort_names();
-        for (std::size_t i = 1; i < by_name_.size(); ++i)
-            if (const file_tensor& tensor = tensors_[by_name_[i]]; tensor.name == tensors_[by_name_[i - 1]].name)
-                fail(tensor, "one tensor of that name behind the changes of names", "two");
+        expect_each_name_once("one tensor of that name behind the changes of names");
     }
 
     /// Raises file_error about a tensor: for checks that only the caller can make, such as for scales above zero.
@@ -229,6 +242,14 @@ private:
             return count;
         };
         return basic_safetensors_file(byte_source{read, bytes.size(), memory}, std::move(source_name));
+    }
+
+    basic_safetensors_file() = default;
+
+    [[gnu::cold]] void expect_each_name_once(std::string_view expected) const {
+        for (std::size_t i = 1; i < by_name_.size(); ++i)
+            if (const file_tensor& tensor = tensors_[by_name_[i]]; tensor.name == tensors_[by_name_[i - 1]].name)
+                fail(tensor, expected, "two");
     }
 
     static constexpr std::string_view floating_names = "F32, F64, F16 or BF16";
@@ -275,6 +296,9 @@ private:
                    "safetensors.torch.save_file";
         if (text.substr(4, 4) == "TFL3") return ": it is a TensorFlow Lite model; import it with `zeropoint import`";
         if (text.substr(0, 4) == "GGUF") return ": it is a GGUF file";
+        if (text.substr(0, 1) == "{")
+            return ": it is JSON; the index of a model in several files opens as zp::mapped_state_dict "
+                   "(docs/decoders.md)";
         return {};
     }
 
@@ -373,7 +397,8 @@ private:
         return joined({": did you mean ", in_quotes(nearest), "?"});
     }
 
-    std::vector<std::byte> bytes_;  // of the data
+    std::vector<std::byte> bytes_;               // of the data
+    std::vector<basic_safetensors_file> parts_;  // whose tensors these are
     std::string source_name_;
     std::vector<file_tensor> tensors_;
     std::vector<std::size_t> by_name_;  // positions in tensors_, sorted by name

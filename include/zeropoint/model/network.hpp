@@ -21,6 +21,7 @@
 #include <zeropoint/model/parameter_memory.hpp>
 #include <zeropoint/model/port_ranges.hpp>
 #include <zeropoint/model/verdict.hpp>
+#include <zeropoint/pass/plan.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 
 namespace zp {
@@ -63,6 +64,11 @@ template <fixed_string Name, class Net> struct no_codes_at_port {
 /// its own. Inputs are float, height x width x channels, of zp::indices integers, and codes where the qconfig says so; outputs are
 /// float, or codes.
 template <class Stage> class network : detail::parameter_memory<Stage> {
+    static_assert(
+        Stage::table.parameter_bytes != too_many_bytes,
+        "the parameters of this network take 2 GiB or more, which is more than it counts: floats of half a billion "
+        "parameters do. Quantize the state dict without its float network, by zp::quantize_dynamic_file, or "
+        "take fewer bits");
     using memory_type = detail::parameter_memory<Stage>;
     using ports = detail::ports<Stage>;
     static constexpr bool has_one_port_each = ports::input_count == 1 && ports::output_count == 1;

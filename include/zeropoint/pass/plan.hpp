@@ -2,20 +2,28 @@
 // Static memory planning: a place in one arena for every activation and every node's scratch, found at compile time.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/graph/ports.hpp>
 
 namespace zp {
 inline namespace v0 {
 
+/// What parameter_bytes is where they are more than an int counts.
+inline constexpr int too_many_bytes = -1;
+
 /// Offsets in the parameter block, in node order, each node's block aligned.
 template <int N> constexpr void place_parameters(graph<N>& g) {
-    int offset = 0;
+    std::int64_t offset = 0;
     for (int i = 0; i != g.size; ++i) {
-        g.nodes[i].at.parameter_offset = offset;
-        offset += static_cast<int>(align_up(static_cast<std::size_t>(g.nodes[i].at.parameter_bytes)));
+        const bool fits = offset <= std::numeric_limits<int>::max();
+        g.nodes[i].at.parameter_offset = fits ? static_cast<int>(offset) : 0;
+        offset += static_cast<std::int64_t>(align_up(static_cast<std::size_t>(g.nodes[i].at.parameter_bytes)));
     }
-    g.parameter_bytes = offset;
+    g.parameter_bytes = offset <= std::numeric_limits<int>::max() ? static_cast<int>(offset) : too_many_bytes;
 }
 
 /// Whether a node's kernel may write its values over those of `input`: each output depends on the input at its place alone,

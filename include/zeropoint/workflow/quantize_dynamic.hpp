@@ -147,6 +147,30 @@ using dynamic_stage = stage<dynamic_nodes<Net, Config, Arch>>;
 template <class Net, class Config = dynamic_qconfig<>, class Arch = default_architecture>
 using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
 
+namespace detail {
+/// floats_of(row of the fused network) are its parameters, as that has them; only until the next row is asked for.
+template <class From, class Network, class FloatsOf>
+void quantize_each_row(Network& result, const FloatsOf& floats_of) {
+    using to = typename Network::stage;
+    std::vector<std::string> raised;  // stays empty: only an integer bias can ask for it
+    for (int i = 0; i != to::table.size; ++i) {
+        const node_view v = to::table.view(i);
+        if (v.n.at.parameter_bytes == 0) continue;
+        const node_view from = From::table.view(v.n.from.self);
+        const std::string where = display_name(from.n, v.n.from.self);
+        const preparation p{v, result.ranges(), result.parameters() + v.n.at.parameter_offset};
+        const auto table = [&](const parameter_array& array, std::span<const float> values) {
+            if constexpr (any_coded_table(to::table.nodes, to::table.size))
+                return quantize_table(v, array, values, {}, where);
+            else return static_cast<void>(array), static_cast<void>(values), quantized_weights{};
+        };
+        to::packs[static_cast<std::size_t>(i)](
+            p, quantize_parameters<typename to::policy::weight_quantizer, typename to::architecture>(
+                   v, from, floats_of(from), {}, where, raised, table));
+    }
+}
+}  // namespace detail
+
 /// Linear layers, LSTM, GRU, RNN and convolutions with int8 weights, which quantize their inputs in each call: PyTorch's
 /// quantize_dynamic. A convolution, transposed or over a volume too, has one symmetric range an image, whatever the policy's
 /// scheme for activations, a recurrent layer a range a step. Tables of embeddings stay floats, as PyTorch's, or under
@@ -156,24 +180,10 @@ using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
 /// are not finite.
 template <class Config = dynamic_qconfig<>, class Net, class Arch>
 dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>& model) {
-    using to = dynamic_stage<Net, Config, Arch>;
     dynamically_quantized<Net, Config, Arch> result;
-    std::vector<std::string> raised;  // stays empty: only an integer bias can ask for it
-    for (int i = 0; i != to::table.size; ++i) {
-        const node_view v = to::table.view(i);
-        if (v.n.at.parameter_bytes == 0) continue;
-        const node_view from = fused_stage<Net, Arch>::table.view(v.n.from.self);
-        const std::string where = display_name(model.rows(), v.n.from.self);
-        const auto* floats = reinterpret_cast<const float*>(model.parameters() + from.n.at.parameter_offset);
-        const preparation p{v, result.ranges(), result.parameters() + v.n.at.parameter_offset};
-        const auto table = [&](const parameter_array& array, std::span<const float> values) {
-            if constexpr (any_coded_table(to::table.nodes, to::table.size))
-                return quantize_table(v, array, values, {}, where);
-            else return static_cast<void>(array), static_cast<void>(values), quantized_weights{};
-        };
-        to::packs[static_cast<std::size_t>(i)](p, quantize_parameters<typename to::policy::weight_quantizer, Arch>(
-                                                      v, from, floats, {}, where, raised, table));
-    }
+    detail::quantize_each_row<fused_stage<Net, Arch>>(result, [&](const node_view& from) {
+        return reinterpret_cast<const float*>(model.parameters() + from.n.at.parameter_offset);
+    });
     return result;
 }
 /// The same, fused first.
