@@ -205,15 +205,15 @@ TEST_CASE_TEMPLATE("causal attention is cut into heads, whose keys and values ar
     const auto x = input_of<Net>();
     CHECK(zp_test::check_parts(model, x.data()).count("causal_attention") == 1);
     CHECK(zp_test::check_parts(dynamic<zp::dynamic_policy<>>(model), x.data()).count("causal_attention") == 1);
-    using network = std::remove_const_t<decltype(model)>;
-    using stage = typename network::stage;
+    using causal_network = std::remove_const_t<decltype(model)>;
+    using stage = typename causal_network::stage;
     std::size_t attention = 0;
     while (model.rows()[attention].op->name != std::string_view("causal_attention")) ++attention;
     CHECK((stage::cuts[attention].choose(8, 0).parts == 3 && stage::cuts[attention].choose(2, 0).parts == 2));
     CHECK(stage::cuts[attention].choose(2, 0).by_panels);
     // A part leaves what the others keep as it is, its begin too: of parts one behind the other the last would clear them.
-    const auto memory = std::make_unique<typename network::template workspace_for<3>>();
-    std::vector<float> y(static_cast<std::size_t>(network::output_shape.size()));
+    const auto memory = std::make_unique<typename causal_network::template workspace_for<3>>();
+    std::vector<float> y(static_cast<std::size_t>(causal_network::output_shape.size()));
     const void* const xs[] = {x.data()};
     void* const ys[] = {y.data()};
     const auto states_behind = [&](auto run) {

@@ -149,6 +149,18 @@ TEST_CASE("decoders: keys and values of 8 bits are near, a token at a time and b
     check(networks::hashed_model<small_gpt2>(), "gpt2/vectors");
     check(networks::hashed_model<small_llama>(), "llama/vectors");
     check(networks::hashed_model<short_small_llama>(), "llama/window");
+    // Where a text is, kept as bytes, and gone on from.
+    const auto model = networks::hashed_model<small_llama>();
+    using stream_type = zp::streaming<std::remove_const_t<decltype(model)>>;
+    const auto stream = std::make_unique<stream_type>(model);
+    std::vector<float> first(width), again(width);
+    for (int i = 0; i != 6; ++i) (*stream)(std::array{ids[static_cast<std::size_t>(i)]}, first);
+    const std::vector<std::byte> kept(stream->state().begin(), stream->state().end());
+    (*stream)(std::array{ids[6]}, first);
+    (*stream)(std::array{ids[7]}, again);
+    stream->restore(std::span<const std::byte, stream_type::state_bytes>(kept));
+    (*stream)(std::array{ids[6]}, again);
+    CHECK(again == first);
     CHECK(check_quantized<zp::dynamic_group_policy<>, small_llama>("Llama, 4 bits, cache of 8",
                                                                    golden.values<float>("llama/vectors")) > 0.95);
 }
