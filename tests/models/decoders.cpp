@@ -51,6 +51,18 @@ constexpr zp::models::llama_extents llama_of(int context, int cache_bits = 32) {
             .cache_bits = cache_bits};
 }
 struct gpt2 : zp::models::gpt2<gpt2_of(32)> {};
+constexpr zp::models::gpt2_extents scored(bool is_tied) {
+    return {.length = 3,
+            .channels = 16,
+            .layers = 1,
+            .heads = 2,
+            .inner = 32,
+            .vocabulary = vocabulary,
+            .positions = 4,
+            .tied = is_tied};
+}
+struct tied : zp::models::gpt2_lm<scored(true)> {};
+struct untied : zp::models::gpt2_lm<scored(false)> {};
 struct llama : zp::models::llama<llama_of(20)> {};
 struct short_llama : zp::models::llama<llama_of(window)> {};
 /// With keys and values of 8 bits.
@@ -118,6 +130,20 @@ TEST_CASE("decoders: transformers' vectors, all at once and a token at a time") 
     CHECK(zp_test::unread_tensors("decoders").empty());
     const auto floats = networks::hashed_model<gpt2>();
     check_workers<3>(floats, ids, streamed(floats, ids));
+}
+
+TEST_CASE("decoders: GPT-2 with tied scores is one whose file has the table twice") {
+    const auto model = networks::hashed_model<tied>();
+    const auto bytes = zp::to_bytes(model);
+    const auto file = zp::safetensors_file::parse(bytes, "tied");
+    CHECK(file.find("lm_head.weight") == nullptr);
+    zp::safetensors_writer twice;
+    for (const zp::file_tensor& tensor : file.tensors())
+        twice.add(tensor.name, tensor.dtype, tensor.shape, tensor.bytes);
+    const auto& table = file.expect("transformer.wte.weight");
+    twice.add("lm_head.weight", table.dtype, table.shape, table.bytes);
+    const std::vector<std::int32_t> ids{5, 89, 0};
+    CHECK(networks::values_of(zp::load<untied>(twice.bytes()), ids) == networks::values_of(model, ids));
 }
 
 TEST_CASE("decoders: behind the table of positions its last row stays") {

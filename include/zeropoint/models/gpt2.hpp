@@ -2,6 +2,7 @@
 // GPT-2 (Radford 2019), parameters named as in Hugging Face's GPT2Model and GPT2LMHeadModel.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 #include <zeropoint/operators/activations.hpp>
@@ -23,6 +24,7 @@ struct gpt2_extents {
     int inner = 3072;                             // channels between the two linear layers of a block
     int vocabulary = 50257, positions = 1024;     // rows of the tables; as many places are kept
     int cache_bits = 32;                          // of kept keys and values: 32, floats; 8, codes
+    bool tied = false;                            // the scores of gpt2_lm have the table as their weight
 };
 
 namespace gpt2_parts {
@@ -58,10 +60,12 @@ template <gpt2_extents Extents = gpt2_extents{}>
 struct gpt2 : model<indices<Extents.length>, gpt2_parts::all<"", Extents>> {};
 
 /// GPT2LMHeadModel in the same way, to a score for each token of the vocabulary: "transformer." in front of its names, and "lm_head.weight",
-/// which in a file of Hugging Face's may be left out as it is "transformer.wte.weight" again: add it.
+/// which files of `save_pretrained` do not have, as it is "transformer.wte.weight" again: they load with `.tied = true`.
 template <gpt2_extents Extents = gpt2_extents{}>
-struct gpt2_lm : model<indices<Extents.length>, gpt2_parts::all<"transformer.", Extents>,
-                       linear<"lm_head", Extents.vocabulary, with_bias::no>> {};
+struct gpt2_lm
+    : model<indices<Extents.length>, gpt2_parts::all<"transformer.", Extents>,
+            std::conditional_t<Extents.tied, tied_linear<"lm_head", Extents.vocabulary, "transformer.wte.weight">,
+                               linear<"lm_head", Extents.vocabulary, with_bias::no>>> {};
 
 }  // namespace models
 }  // namespace v0
