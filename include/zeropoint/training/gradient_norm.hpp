@@ -36,7 +36,7 @@ double clip_by_norm(std::span<const std::span<float>> arrays, double most) {
     const double factor = most / (norm + 1e-6);
     if (is_finite(norm) && factor < 1)
         for (const std::span<float> array : arrays)
-            kernel::scale_in_place<Arch>(array.data(), array.size(), static_cast<float>(factor));
+            kernel::scale_row<Arch>(array.data(), array.size(), static_cast<float>(factor));
     return norm;
 }
 

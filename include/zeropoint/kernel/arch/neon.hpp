@@ -31,6 +31,7 @@ template <class Derived, class Arch> struct neon_base : vector_operations<Derive
     using typename base::int32;
     using typename base::int8;
     using typename base::uint8;
+    using word_sums = int32;
 
     static constexpr quad_products quads = quad_products::exact_signed;
     static constexpr bool has_byte_lookup = is_arm64;
@@ -193,13 +194,6 @@ protected:
     }
     /// The products of upper halves.
 #if defined(__aarch64__)
-    /// 32 bytes by one instruction, which compilers do not make of two loads where their order is held.
-    template <int Offset>
-    [[gnu::always_inline]] static void load_two(const std::int8_t* from, int8x16_t& first, int8x16_t& second) {
-        asm("ldp %q0, %q1, [%2, %3]"
-            : "=w"(first), "=w"(second)
-            : "r"(from), "n"(Offset), "m"(*reinterpret_cast<const std::int8_t(*)[Offset + 32]>(from)));
-    }
     [[gnu::always_inline]] static int16x8_t multiply_high(int8x16_t a, int8x16_t b) { return vmull_high_s8(a, b); }
     [[gnu::always_inline]] static int32x4_t multiply_high(int16x8_t a, int16x8_t b) { return vmull_high_s16(a, b); }
     template <int Lane> [[gnu::always_inline]] static void add_products(int32& sums, int16x4_t w, int16x8_t a) {

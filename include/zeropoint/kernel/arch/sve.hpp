@@ -45,7 +45,7 @@ template <class Derived, std::size_t Bits> struct sve_base : vector_operations<D
         operand = Batch(held);
     }
     /// A zero that compilers do not know to be one: Clang would keep a register for each of them.
-    template <class Batch> [[gnu::always_inline]] static void clear_vector(Batch& sums) {
+    template <class Batch> [[gnu::always_inline]] static void clear(Batch& sums) {
         xsimd::types::detail::sizeless_sve_vector_type<typename Batch::value_type> zero = Batch(0);
         asm("" : "+w"(zero));
         sums = Batch(zero);
@@ -67,31 +67,31 @@ template <class Derived, std::size_t Bits> struct sve_base : vector_operations<D
         sums = int32(svmla_s32_x(all, low, svasr_n_s32_x(all, x, 16), svasr_n_s32_x(all, y, 16)));
     }
 
-    struct long_sums {
+    struct word_sums {
         int64 low, high;  ///< of the lower and the upper half of the channels
     };
-    [[gnu::always_inline]] static void clear(long_sums& sums) {
-        clear_vector(sums.low);
-        clear_vector(sums.high);
+    [[gnu::always_inline]] static void clear(word_sums& sums) {
+        clear(sums.low);
+        clear(sums.high);
     }
     /// Words.
     template <int Rows, int Vectors, class Weight>
-    [[gnu::always_inline]] static void multiply_block(long_sums (&tile)[Rows][Vectors],
+    [[gnu::always_inline]] static void multiply_block(word_sums (&tile)[Rows][Vectors],
                                                       const std::int16_t* const (&rows)[Rows], std::ptrdiff_t k,
                                                       const Weight* panel) {
         multiply_pairs<4>(tile, rows, k, panel);
     }
     template <int Rows, int Vectors, class Weight>
-    [[gnu::always_inline]] static void multiply_step(long_sums (&tile)[Rows][Vectors],
+    [[gnu::always_inline]] static void multiply_step(word_sums (&tile)[Rows][Vectors],
                                                      const std::int16_t* const (&rows)[Rows], std::ptrdiff_t k,
                                                      const Weight* panel) {
         multiply_pairs<1>(tile, rows, k, panel);
     }
     template <int Rows, int Vectors>
     [[gnu::always_inline]] static void add_blocks(int32 (&tile)[Rows][Vectors],
-                                                  const long_sums (&blocks)[Rows][Vectors]) {
+                                                  const word_sums (&blocks)[Rows][Vectors]) {
         repeat<Rows * Vectors>([&](int i) __attribute__((always_inline)) {
-            const long_sums& block = blocks[i / Vectors][i % Vectors];
+            const word_sums& block = blocks[i / Vectors][i % Vectors];
             tile[i / Vectors][i % Vectors] +=
                 int32(svuzp1_s32(svreinterpret_s32_s64(block.low), svreinterpret_s32_s64(block.high)));
         });
@@ -145,7 +145,7 @@ template <class Derived, std::size_t Bits> struct sve_base : vector_operations<D
 private:
     /// Four words of a row by element; of a single pair, the other two are zero.
     template <int Pairs, int Rows, int Vectors, class Weight>
-    [[gnu::always_inline]] static void multiply_pairs(long_sums (&tile)[Rows][Vectors],
+    [[gnu::always_inline]] static void multiply_pairs(word_sums (&tile)[Rows][Vectors],
                                                       const std::int16_t* const (&rows)[Rows], std::ptrdiff_t k,
                                                       const Weight* panel) {
         constexpr int halves = (Pairs + 1) / 2;
@@ -163,7 +163,7 @@ private:
             const int16 low(svreinterpret_s16_s32(svzip1_s32(first, second))),
                 high(svreinterpret_s16_s32(svzip2_s32(first, second)));
             repeat<Rows>([&](int row) __attribute__((always_inline)) {
-                long_sums& sums = tile[row][v];
+                word_sums& sums = tile[row][v];
                 sums.low = int64(svdot_lane_s64(sums.low, low, a[row], half));
                 sums.high = int64(svdot_lane_s64(sums.high, high, a[row], half));
                 pin(sums.low);
@@ -194,7 +194,7 @@ template <std::size_t Bits> struct sve_operations : sve_base<sve_operations<Bits
     }
 
     template <class Activation>
-    using block_sums = std::conditional_t<std::is_same_v<Activation, std::uint8_t>, int32, typename base::long_sums>;
+    using block_sums = std::conditional_t<std::is_same_v<Activation, std::uint8_t>, int32, typename base::word_sums>;
 
     using base::multiply_block;
     template <int Rows, int Vectors>

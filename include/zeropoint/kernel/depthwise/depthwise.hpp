@@ -12,6 +12,7 @@
 #include <zeropoint/kernel/depthwise/column_quads.hpp>
 #include <zeropoint/kernel/depthwise/packed_cells.hpp>
 #include <zeropoint/kernel/epilogue/apply_epilogue.hpp>
+#include <zeropoint/kernel/gemm/panel_formats.hpp>
 #include <zeropoint/kernel/gemm/panel_layout.hpp>
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
@@ -30,35 +31,14 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// The two kinds of cell of depthwise/packed_cells.hpp, as multiply_cells sees them.
-struct byte_cells {
-    static constexpr int slots = 4;
-    template <class Operations> [[gnu::always_inline]] static auto activations(const std::byte* cells) {
-        return Operations::template load<typename Operations::uint8>(reinterpret_cast<const std::uint8_t*>(cells));
-    }
-    template <class Operations> [[gnu::always_inline]] static auto weights(const std::byte* panel) {
-        return Operations::template load<typename Operations::int8>(reinterpret_cast<const std::int8_t*>(panel));
-    }
-    template <class Operations, class Activations, class Weights>
-    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
-        Operations::dot4(sums, a, w);
-    }
-};
-struct word_cells {
-    static constexpr int slots = 2;
-    template <class Operations> [[gnu::always_inline]] static auto activations(const std::byte* cells) {
-        return Operations::template load<typename Operations::int16>(reinterpret_cast<const std::int16_t*>(cells));
-    }
-    template <class Operations> [[gnu::always_inline]] static auto weights(const std::byte* panel) {
-        return Operations::template load<typename Operations::int16>(reinterpret_cast<const std::int16_t*>(panel));
-    }
-    template <class Operations, class Activations, class Weights>
-    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
-        Operations::dot2(sums, a, w);
-    }
-};
+/// A vector of cells, or of their weights, `Code` being which of a format's types.
+template <class Operations, class Code> [[gnu::always_inline]] inline auto load_cells(const std::byte* from) {
+    using bytes = std::conditional_t<std::is_signed_v<Code>, typename Operations::int8, typename Operations::uint8>;
+    using vector = std::conditional_t<sizeof(Code) == 1, bytes, typename Operations::int16>;
+    return Operations::template load<vector>(reinterpret_cast<const Code*>(from));
+}
 
-/// Sums of one panel for `tiles` times `Groups` times `Phases` outputs. Cell i of the window of an output is at cells[offsets[i]],
+/// Sums of one panel for `tiles` times `Groups` times `Phases` outputs, cells being byte_quads or word_pairs. Cell i of the window of an output is at cells[offsets[i]],
 /// the next `Phases` outputs `group_bytes` further. `Count` is the number of cells, or 0 where it is known at run time.
 template <class Arch, class Cells, int Phases, int Count, int Groups = depthwise_plan<Arch>::tile_outputs / Phases>
 [[gnu::noinline]] void multiply_cells(const std::byte* cells, std::ptrdiff_t group_bytes, int tiles,
@@ -77,13 +57,13 @@ template <class Arch, class Cells, int Phases, int Count, int Groups = depthwise
             const std::byte* panel = weights + v * vector_bytes;
             const auto multiply = [&](int i) __attribute__((always_inline)) {
                 const std::byte* cell = cells + v * vector_bytes + offsets[i];
-                decltype(Cells::template weights<ops>(panel)) w[Phases];
+                decltype(load_cells<ops, typename Cells::weight>(panel)) w[Phases];
                 repeat<Phases>([&](int phase) __attribute__((always_inline)) {
-                    w[phase] = Cells::template weights<ops>(panel + phase * width * 4);
+                    w[phase] = load_cells<ops, typename Cells::weight>(panel + phase * width * 4);
                     ops::keep(w[phase]);
                 });
                 repeat<Groups>([&](int group) __attribute__((always_inline)) {
-                    auto a = Cells::template activations<ops>(cell + group * group_bytes);
+                    auto a = load_cells<ops, typename Cells::activation>(cell + group * group_bytes);
                     if constexpr (Phases > 1) ops::keep(a);
                     repeat<Phases>([&](int phase) __attribute__((always_inline)) {
                         Cells::template dot<ops>(sum[group * Phases + phase], a, w[phase]);
@@ -124,14 +104,15 @@ template <class Arch, int Phases, int Groups>
                 typename ops::int16 w[2][Phases];
                 repeat<2 * Phases>([&](int i) __attribute__((always_inline)) {
                     auto& vector = w[i / Phases][i % Phases];
-                    vector = word_cells::weights<ops>(weights + (2 * Phases * row + i) * width * 4 + v * vector_bytes);
+                    vector =
+                        load_cells<ops, std::int16_t>(weights + (2 * Phases * row + i) * width * 4 + v * vector_bytes);
                     ops::keep(vector);
                 });
                 unroll<Groups + 1>([&](auto group) __attribute__((always_inline)) {
-                    auto a = word_cells::activations<ops>(cell + group * group_bytes);
+                    auto a = load_cells<ops, std::int16_t>(cell + group * group_bytes);
                     ops::keep(a);
                     const auto add = [&](int output, const auto& operand) __attribute__((always_inline)) {
-                        word_cells::dot<ops>(sum[output], a, operand);
+                        ops::dot2(sum[output], a, operand);
                         ops::keep(sum[output]);
                     };
                     unroll<Phases>([&](auto phase) __attribute__((always_inline)) {
@@ -173,13 +154,13 @@ cell_kernels choose_cell_kernels(const conv2d_geometry& g, const cell_grid& grid
     // Where quads are exact, nearly all panels have them: 28 outputs are then 8 + 8 + 6 + 6, and 7 are 7.
     const auto of_phases = [&]<class Cells, int Count, int Phases>() -> cell_kernels {
         constexpr int groups = tile / Phases;
-        if constexpr (Cells::slots == 4 && operations<Arch>::has_batches && !quads_saturate<Arch>)
+        if constexpr (Cells::depth == 4 && operations<Arch>::has_batches && !quads_saturate<Arch>)
             return {&multiply_cells<Arch, Cells, Phases, Count>,
                     &multiply_cells<Arch, Cells, Phases, Count, groups - 1>, groups};
         else return {&multiply_cells<Arch, Cells, Phases, Count>, nullptr, groups};
     };
     const auto of_cells = [&]<class Cells>(Cells) -> cell_kernels {
-        if constexpr (Cells::slots == 4)
+        if constexpr (Cells::depth == 4)
             if (g.kernel_height * grid.row_cells(g, 4) == 3)  // 3x3
                 return grid.phases == 1 ? of_phases.template operator()<Cells, 3, 1>()
                                         : of_phases.template operator()<Cells, 3, 2>();
@@ -187,9 +168,9 @@ cell_kernels choose_cell_kernels(const conv2d_geometry& g, const cell_grid& grid
                                 : of_phases.template operator()<Cells, 0, 2>();
     };
     if constexpr (has_quads<Arch>)
-        if (kernel == panel_kernel::byte_quads) return of_cells(byte_cells{});
+        if (kernel == panel_kernel::byte_quads) return of_cells(byte_quads{});
     const bool shared = grid.position(g, 2, 1) == grid.group_step * grid.planes(g, 2);
-    if (g.kernel_height != 3 || grid.row_cells(g, 2) != 2 || !shared) return of_cells(word_cells{});
+    if (g.kernel_height != 3 || grid.row_cells(g, 2) != 2 || !shared) return of_cells(word_pairs{});
     if (grid.phases == 1)
         return {&multiply_shared_cells<Arch, 1, tile>, &multiply_shared_cells<Arch, 1, tile - 1>, tile};
     return {&multiply_shared_cells<Arch, 2, tile / 2>, &multiply_shared_cells<Arch, 2, tile / 2 - 1>, tile / 2};

@@ -308,64 +308,6 @@ template <class Arch, class Format> inline constexpr int most_finished_depth = l
 /// The same of one run: a list makes a long one slower.
 inline constexpr int most_finished_run = 512;
 
-/// Tiles of whole rows as codes, by an epilogue that shrinks() them to all codes of a byte.
-template <class Arch, class Format, class Out>
-[[gnu::noinline]] void multiply_to_codes(const typename Format::activation* band, const std::int32_t* offsets,
-                                         int tiles, const window_runs& runs, const typename Format::weight* panel,
-                                         const std::int32_t* bias, const nearest_even& epilogue, int first_channel,
-                                         Out* y, std::ptrdiff_t y_pitch) noexcept {
-    using ops = operations<Arch>;
-    using int32 = typename ops::int32;
-    constexpr int lanes = ops::lanes, rows = ops::tile_rows;
-    static_assert(ops::vectors == 2 && rows % 2 == 0,
-                  "multiply_to_codes: two rows of two vectors become codes together");
-    const auto left = epilogue.template shrinking_vector<ops>(first_channel, lanes),
-               right = epilogue.template shrinking_vector<ops>(first_channel + lanes, lanes);
-    const code_clamp<ops, Out> clamp(epilogue.codes);
-    for (; tiles > 0; --tiles, offsets += rows, y += rows * y_pitch) {
-        int32 four[4];
-        const auto finish = [&](int row, const int32(&total)[2]) __attribute__((always_inline)) {
-            const int place = row % 2 * 2;
-            if constexpr (2 * rows >= 24) {
-                // Of 32 registers so many are sums that g++ would hold multipliers in some and weights in memory.
-                if (row == 0) ops::memory_fence();
-                four[place] = epilogue.template shrinking_vector<ops>(first_channel, lanes)(total[0]);
-                four[place + 1] = epilogue.template shrinking_vector<ops>(first_channel + lanes, lanes)(total[1]);
-            } else {
-                four[place] = left(total[0]);
-                four[place + 1] = right(total[1]);
-            }
-            if (place != 0) clamp.template store_pairs<true>(four, y + (row - 1) * y_pitch, y + row * y_pitch);
-        };
-        sum_tile<Arch, Format, rows, 2, lists_steps<Arch, Format>>(band, offsets, runs, panel, bias, finish);
-    }
-}
-
-/// The same of panels whose channels are all in the first of two vectors: tiles twice as tall, four rows of which are packed together.
-template <class Arch, class Format, class Out>
-[[gnu::noinline]] void multiply_narrow_to_codes(const typename Format::activation* band, const std::int32_t* offsets,
-                                                int tiles, const window_runs& runs,
-                                                const typename Format::weight* panel, const std::int32_t* bias,
-                                                const nearest_even& epilogue, int first_channel, int channels, Out* y,
-                                                std::ptrdiff_t y_pitch) noexcept {
-    using ops = operations<Arch>;
-    using int32 = typename ops::int32;
-    constexpr int rows = 2 * ops::tile_rows;
-    static_assert(ops::vectors == 2 && rows % 4 == 0, "multiply_narrow_to_codes: four rows become codes together");
-    const auto scaled = epilogue.template shrinking_vector<ops>(first_channel, channels);
-    const code_clamp<ops, Out> clamp(epilogue.codes);
-    for (; tiles > 0; --tiles, offsets += rows, y += rows * y_pitch) {
-        int32 four[4];
-        const auto finish = [&](int row, const int32(&total)[1]) __attribute__((always_inline)) {
-            four[row % 4] = scaled(total[0]);
-            if (row % 4 == 3)
-                ops::store_first_of_quarters(y + (row - 3) * y_pitch, y_pitch, clamp.template operator()<true>(four),
-                                             channels);
-        };
-        sum_tile<Arch, Format, rows, 1, lists_steps<Arch, Format>>(band, offsets, runs, panel, bias, finish);
-    }
-}
-
 /// The same with int16 sums of a window in registers and int32 sums in memory, there being too few registers for both.
 template <class Arch, int Rows>
 [[gnu::noinline]] void multiply_tile_windowed(const std::uint8_t* band, const std::int32_t* offsets,
@@ -444,6 +386,94 @@ template <class Arch> constexpr int full_tiles(int rows, int most = operations<A
     return rows % most == 0 ? rows / most : std::max(rows / most - 1, 0);
 }
 
+/// Tiles of whole rows as codes, by an epilogue that shrinks() them to all codes of a byte: of a panel, of two, or of one whose channels
+/// are all in the first of its two vectors. Rows that are four vectors together become codes at once.
+template <class Arch, class Format, int Rows, int Vectors, class Out>
+[[gnu::noinline]] void multiply_to_codes(const typename Format::activation* band, const std::int32_t* offsets,
+                                         int tiles, const window_runs& runs, const typename Format::weight* panels,
+                                         const std::int32_t* bias, const nearest_even& epilogue, int first_channel,
+                                         int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    constexpr int together = 4 / Vectors;
+    static_assert(ops::vectors == 2 && Rows % together == 0, "multiply_to_codes: four vectors become codes together");
+    // By value: an argument whose address is taken costs g++ the registers of a tile's sums.
+    const auto scaled = [ =, &epilogue ](int v) __attribute__((always_inline)) {
+        const int channel = first_channel + v * ops::lanes;
+        return epilogue.template shrinking_vector<ops>(channel, Vectors == 1 ? channels : ops::lanes);
+    };
+    const auto left = scaled(0), right = scaled(Vectors - 1);
+    const code_clamp<ops, Out> clamp(epilogue.codes);
+    for (; tiles > 0; --tiles, offsets += Rows, y += Rows * y_pitch) {
+        int32 four[4];
+        const auto finish = [&](int row, const int32(&total)[Vectors]) __attribute__((always_inline)) {
+            const int place = row % together * Vectors;
+            if constexpr (Rows * Vectors < 24 || Vectors == 1) {
+                four[place] = left(total[0]);
+                if constexpr (Vectors == 2) four[place + 1] = right(total[1]);
+            } else {  // of 32 registers so many are sums that g++ would hold multipliers in some and weights in memory
+                if (row == 0) ops::memory_fence();
+#pragma GCC unroll 4
+                for (int v = 0; v != Vectors; ++v) four[place + v] = scaled(v)(total[v]);
+            }
+            if (place + Vectors != 4) return;
+            Out* rows = y + (row + 1 - together) * y_pitch;
+            if constexpr (Vectors == 2) clamp.template store_pairs<true>(four, rows, rows + y_pitch);
+            else if constexpr (Vectors == 4)
+                ops::store(reinterpret_cast<std::uint8_t*>(rows), clamp.template operator()<true>(four));
+            else ops::store_first_of_quarters(rows, y_pitch, clamp.template operator()<true>(four), channels);
+        };
+        sum_tile<Arch, Format, Rows, Vectors, lists_steps<Arch, Format>>(band, offsets, runs, panels, bias, finish);
+    }
+}
+
+/// The same for a band, where its epilogue is such a one and windows are not too deep: how many rows are done.
+template <class Arch, class Format, int Rows, int Vectors, class Out, class Epilogue>
+int finish_in_registers(const typename Format::activation* band, const std::int32_t* offsets, int rows,
+                        const window_runs& runs, const typename Format::weight* panels, const std::int32_t* bias,
+                        int first_channel, int channels, const Epilogue& epilogue, Out* y,
+                        std::ptrdiff_t y_pitch) noexcept {
+    const int count = runs.kernel_rows * runs.segments,
+              most = count == 1 ? most_finished_run : most_finished_depth<Arch, Format>;
+    if (rows < Rows || count * runs.length > most) return 0;
+    const nearest_even* nearest = nullptr;
+    for (int channel = 0; channel < channels; channel += panel_width<Arch>) {
+        const int of_panel = std::min(channels - channel, panel_width<Arch>);
+        nearest = shrinking_epilogue<Arch>(epilogue, first_channel + channel, of_panel);
+        if (nearest == nullptr) return 0;
+    }
+    window_runs listed = runs;
+    std::int32_t steps[most_finished_depth<Arch, Format> / 4];
+    if constexpr (lists_steps<Arch, Format>) listed.steps = {steps, list_steps(runs, steps)};
+    const int tiles = Vectors == 1 ? rows / Rows : full_tiles<Arch>(rows, Rows);
+    multiply_to_codes<Arch, Format, Rows, Vectors>(band, offsets, tiles, listed, panels, bias, *nearest, first_channel,
+                                                   channels, y, y_pitch);
+    return tiles * Rows;
+}
+
+/// Runs as the tiles of a band read them, which fetch a share each of what comes next where such tiles do.
+template <class Arch, class Format, int Rows, int Vectors> struct runs_of_tiles {
+    static constexpr bool fetches_shares = fetching_steps<Arch, Format, Rows, Vectors>() != 0;
+
+    runs_of_tiles(const window_runs& runs, [[maybe_unused]] int rows) noexcept : now(&runs) {
+        if constexpr (fetches_shares) {
+            if (runs.ahead_bytes == 0) return;
+            shared = runs;
+            shared.fetches = share_fetches<Arch, Format, Rows, Vectors>(runs.ahead, runs.ahead_bytes, rows,
+                                                                        runs.kernel_rows * runs.segments, runs.length);
+            now = &shared;
+        }
+    }
+    const window_runs& operator*() const noexcept { return *now; }
+    void move_on() noexcept {
+        if constexpr (fetches_shares) shared.fetches.move_on();
+    }
+
+private:
+    const window_runs* now;
+    std::conditional_t<fetches_shares, window_runs, tile_fetches> shared;
+};
+
 /// Whether a panel with channels in the first half of its vectors alone is multiplied with those, twice as many rows a tile.
 template <class Arch, class Format>
 inline constexpr bool has_narrow_tiles =
@@ -470,49 +500,25 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
     constexpr bool in_tiles =
         !std::is_same_v<Format, windowed_quads> &&
         fetches_in_tiles<operations<Arch>, Format, operations<Arch>::tile_rows, operations<Arch>::vectors>();
-    constexpr bool fetches_shares = fetching_steps<Arch, Format, operations<Arch>::tile_rows>() != 0;
     const bool in_whole_tiles = whole_rows != 0 && runs.row_sums != 0;  // they fetch nothing themselves
     const std::ptrdiff_t ahead_bytes = in_tiles && !in_whole_tiles ? 0 : runs.ahead_bytes;
     const std::ptrdiff_t ahead_step = ahead_bytes / (rows / most_rows + 1) + 64;
     std::ptrdiff_t ahead = 0, ahead_end = 0;
     int row = 0;
     if constexpr (finishes_in_registers<Arch, Format, Out>()) {
-        const nearest_even* nearest = shrinking_epilogue<Arch>(epilogue, first_channel, channels);
-        const int count = runs.kernel_rows * runs.segments,
-                  most = count == 1 ? most_finished_run : most_finished_depth<Arch, Format>;
-        if (nearest != nullptr && count * runs.length <= most && !in_whole_tiles) {
-            window_runs listed = runs;
-            std::int32_t steps[most_finished_depth<Arch, Format> / 4];
-            if constexpr (lists_steps<Arch, Format>) listed.steps = {steps, list_steps(runs, steps)};
-            bool narrow = false;
-            if constexpr (stores_parts_of_rows<Arch>) {
-                narrow = channels <= panel_width<Arch> / 2;
-                constexpr int twice = 2 * operations<Arch>::tile_rows;
-                if (narrow) {
-                    row = rows / twice * twice;
-                    multiply_narrow_to_codes<Arch, Format>(band, offsets, rows / twice, listed, panel, bias, *nearest,
-                                                           first_channel, channels, y, y_pitch);
-                }
-            }
-            if (!narrow) {
-                const int full = full_tiles<Arch>(rows);
-                multiply_to_codes<Arch, Format>(band, offsets, full, listed, panel, bias, *nearest, first_channel, y,
-                                                y_pitch);
-                row = full * operations<Arch>::tile_rows;
-            }
+        constexpr int tall = operations<Arch>::tile_rows;
+        const bool narrow = stores_parts_of_rows<Arch> && channels <= panel_width<Arch> / 2;
+        if (!in_whole_tiles && !narrow)
+            row = finish_in_registers<Arch, Format, tall, 2>(band, offsets, rows, runs, panel, bias, first_channel,
+                                                             channels, epilogue, y, y_pitch);
+        if constexpr (stores_parts_of_rows<Arch>) {
+            if (!in_whole_tiles && narrow)
+                row = finish_in_registers<Arch, Format, 2 * tall, 1>(band, offsets, rows, runs, panel, bias,
+                                                                     first_channel, channels, epilogue, y, y_pitch);
         }
     }
     if (row == rows) return;
-    const window_runs* of_tiles = &runs;
-    [[maybe_unused]] std::conditional_t<fetches_shares, window_runs, tile_fetches> shared;
-    if constexpr (fetches_shares) {
-        if (runs.ahead_bytes != 0) {
-            shared = runs;
-            shared.fetches = share_fetches<Arch, Format>(runs.ahead, runs.ahead_bytes, rows - row,
-                                                         runs.kernel_rows * runs.segments, runs.length);
-            of_tiles = &shared;
-        }
-    }
+    runs_of_tiles<Arch, Format, operations<Arch>::tile_rows, operations<Arch>::vectors> of_tiles(runs, rows - row);
     while (row != rows) {
         const int first = row;
         for (int tile = 0; tile != tiles && row != rows; ++tile) {
@@ -541,7 +547,7 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
             const int count = next_tile_rows<Arch>(rows - row);
             tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, *of_tiles, panel, bias,
                                                                             to);
-            if constexpr (fetches_shares) shared.fetches.move_on();
+            of_tiles.move_on();
             row += count;
         }
         finish_rows<Arch>(epilogue, sums, row - first, first_channel, channels, y + first * y_pitch, y_pitch);

@@ -68,31 +68,6 @@ inline constexpr auto paired_tiles = []<int... Row>(std::integer_sequence<int, R
 }
 (std::make_integer_sequence<int, most_paired_rows<Arch, Format>>{});
 
-/// Tiles of whole rows of two panels as codes, by an epilogue that shrinks() them to all codes of a byte.
-template <class Arch, class Format, class Out>
-[[gnu::noinline]] void multiply_pairs_to_codes(const typename Format::activation* band, const std::int32_t* offsets,
-                                               int tiles, const window_runs& runs,
-                                               const typename Format::weight* panels, const std::int32_t* bias,
-                                               const nearest_even& epilogue, int first_channel, Out* y,
-                                               std::ptrdiff_t y_pitch) noexcept {
-    using ops = operations<Arch>;
-    using int32 = typename ops::int32;
-    constexpr int lanes = ops::lanes, rows = paired_rows<ops, Format>;
-    static_assert(ops::vectors == 2, "multiply_pairs_to_codes: four vectors of a row become codes together");
-    const code_clamp<ops, Out> clamp(epilogue.codes);
-    for (; tiles > 0; --tiles, offsets += rows, y += rows * y_pitch) {
-        const auto finish = [&](int row, const int32(&total)[4]) __attribute__((always_inline)) {
-            if (row == 0) ops::memory_fence();  // or multipliers are in registers, and weights in memory
-            int32 four[4];
-            unroll<4>([&](auto v) __attribute__((always_inline)) {
-                four[v] = epilogue.template shrinking_vector<ops>(first_channel + v * lanes, lanes)(total[v]);
-            });
-            ops::store(reinterpret_cast<std::uint8_t*>(y + row * y_pitch), clamp.template operator()<true>(four));
-        };
-        sum_tile<Arch, Format, rows, 4, lists_steps<Arch, Format>>(band, offsets, runs, panels, bias, finish);
-    }
-}
-
 /// All rows of a band times two panels, `channels` counting those of both. Row r begins at band[offsets[r]]; its results go to
 /// y + r * y_pitch.
 template <class Arch, class Format, class Out, class Epilogue>
@@ -106,39 +81,19 @@ void multiply_two_panels(const typename Format::activation* band, const std::int
     alignas(64) std::int32_t sums[2 * most_sums];
     int row = 0;
     if constexpr (tall != 0 && finishes_in_registers<Arch, Format, Out>()) {
-        const int count = runs.kernel_rows * runs.segments,
-                  most_depth = count == 1 ? most_finished_run : most_finished_depth<Arch, Format>;
-        if (rows >= tall && channels == 2 * width && count * runs.length <= most_depth) {
-            const nearest_even* nearest = shrinking_epilogue<Arch>(epilogue, first_channel, width);
-            if (nearest != nullptr && shrinking_epilogue<Arch>(epilogue, first_channel + width, width) != nullptr) {
-                window_runs listed = runs;
-                std::int32_t steps[most_finished_depth<Arch, Format> / 4];
-                if constexpr (lists_steps<Arch, Format>) listed.steps = {steps, list_steps(runs, steps)};
-                const int full = full_tiles<Arch>(rows, tall);
-                multiply_pairs_to_codes<Arch, Format>(band, offsets, full, listed, panels, bias, *nearest,
-                                                      first_channel, y, y_pitch);
-                row = full * tall;
-            }
-        }
+        if (channels == 2 * width)
+            row = finish_in_registers<Arch, Format, tall, 2 * ops::vectors>(
+                band, offsets, rows, runs, panels, bias, first_channel, channels, epilogue, y, y_pitch);
     }
-    constexpr bool fetches_shares = tall != 0 && fetching_steps<Arch, Format, tall, 2 * ops::vectors>() != 0;
-    const window_runs* of_tiles = &runs;
-    [[maybe_unused]] std::conditional_t<fetches_shares, window_runs, tile_fetches> shared;
-    if constexpr (fetches_shares) {
-        if (runs.ahead_bytes != 0 && row != rows) {
-            shared = runs;
-            shared.fetches = share_fetches<Arch, Format, tall, 2 * ops::vectors>(
-                runs.ahead, runs.ahead_bytes, rows - row, runs.kernel_rows * runs.segments, runs.length);
-            of_tiles = &shared;
-        }
-    }
+    if (row == rows) return;
+    runs_of_tiles<Arch, Format, most, 2 * ops::vectors> of_tiles(runs, rows - row);
     while (row != rows) {
         const int first = row;
         for (int tile = 0; tile != tiles && row != rows; ++tile) {
             const int count = next_tile_rows<Arch>(rows - row, most);
             paired_tiles<Arch, Format>[static_cast<std::size_t>(count - 1)](
                 band, offsets + row, *of_tiles, panels, bias, sums + (row - first) * width, most_sums);
-            if constexpr (fetches_shares) shared.fetches.move_on();
+            of_tiles.move_on();
             row += count;
         }
         Out* to = y + first * y_pitch;

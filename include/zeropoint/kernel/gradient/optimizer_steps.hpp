@@ -98,15 +98,6 @@ template <class Arch> void average_step(float* average, const float* p, std::siz
         });
 }
 
-/// x[i] *= factor
-template <class Arch> void scale_in_place(float* x, std::size_t count, float factor) noexcept {
-    for_each_number<Arch>(
-        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
-            using Number = decltype(number);
-            store_number(Number(load_number<Number>(x + i) * Number(factor)), x + i);
-        });
-}
-
 }  // namespace kernel
 }  // namespace v0
 }  // namespace zp
