@@ -86,7 +86,7 @@ RVV = ("-mrvv-vector-bits=zvl",)
 
 
 def sve(bits: int, name: str, extension: str) -> Target:
-    headers = ("sve.hpp", "sve_i8mm.hpp") if extension else ("sve.hpp",)
+    headers = ("sve.hpp", "matrix_products.hpp", "sve_i8mm.hpp") if extension else ("sve.hpp",)
     return Target(f"sve{bits}-{name}", "Arm", headers, "clang aarch64", (SVE + extension, f"-msve-vector-bits={bits}"),
                   ("qemu-aarch64", "-cpu", f"max,sve{bits}=on"))
 
@@ -133,7 +133,7 @@ TARGETS = (
            "gcc aarch64", ("-march=armv8-a",), ("qemu-aarch64", "-cpu", "cortex-a53")),
     Target("dotprod", "Arm", ("neon.hpp", "neon64_dotprod.hpp"),
            "clang aarch64", ("-march=armv8.2-a+dotprod",), ("qemu-aarch64", "-cpu", "cortex-a76")),
-    Target("i8mm", "Arm", ("neon.hpp", "neon64_dotprod.hpp", "neon64_i8mm.hpp"),
+    Target("i8mm", "Arm", ("neon.hpp", "neon64_dotprod.hpp", "matrix_products.hpp", "neon64_i8mm.hpp"),
            "clang aarch64", ("-march=armv8.2-a+dotprod+i8mm",), ("qemu-aarch64", "-cpu", "max,sve=off")),
     sve(128, "dot", ""), sve(256, "dot", ""), sve(512, "dot", ""),
     sve(128, "i8mm", "+i8mm"), sve(256, "i8mm", "+i8mm"), sve(512, "i8mm", "+i8mm"),

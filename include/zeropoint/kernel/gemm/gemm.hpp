@@ -408,7 +408,7 @@ template <class Arch, class Format, int Rows, int Vectors, class Out>
         int32 four[4];
         const auto finish = [&](int row, const int32(&total)[Vectors]) __attribute__((always_inline)) {
             const int place = row % together * Vectors;
-            if constexpr (Rows * Vectors < 24 || Vectors == 1) {
+            if constexpr (Vectors == 1 || (Vectors == 2 && Rows < 12)) {
                 four[place] = left(total[0]);
                 if constexpr (Vectors == 2) four[place + 1] = right(total[1]);
             } else {  // of 32 registers so many are sums that g++ would hold multipliers in some and weights in memory
