@@ -90,10 +90,11 @@ def test_softmax_of_onnx_runtime(tmp_path: Path) -> None:
     assert real_differs > 0
 
 
-def test_floats_of_litert(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["tiny_float", "conditions"])
+def test_floats_of_litert(name: str, tmp_path: Path) -> None:
     """A model that was not quantized is a float network, checked as those of PyTorch are."""
-    made = import_file(MODELS / "tiny_float.tflite", tmp_path)
-    assert made.result.difference <= 1e-5 and made.weights.name == "tiny_float.safetensors"
+    made = import_file(MODELS / f"{name}.tflite", tmp_path)
+    assert made.result.difference <= 1e-5 and made.weights.name == f"{name}.safetensors"
     assert "qconfig" not in made.header.read_text()
 
 

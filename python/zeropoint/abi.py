@@ -21,7 +21,7 @@ LIBRARY = r"""// One network and one qconfig: load, run, calibrate, convert, sav
 
 namespace {
 
-using net = @NET@;
+using net = ::@NET@;
 using qconfig = zp::@QCONFIG@;
 using floats = decltype(zp::load<net>(""));
 using integers = @INTEGERS@;

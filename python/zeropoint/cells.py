@@ -15,13 +15,20 @@ def write_cells_out(graph: Graph) -> None:
     if graph.is_coded:  # integers have layers of their own
         return
     for value in graph.inputs:
-        value.is_state = bool(places_behind(graph, value))
+        value.is_state = bool(places_behind(graph, value)) or is_taken_apart(graph, value)
     nodes, graph.nodes = graph.nodes, []
     for node in nodes:
         if is_cell(node):
             Cell(graph, node).write_out()
         else:
             graph.nodes.append(node)
+
+
+def is_taken_apart(graph: Graph, value: Value) -> bool:
+    """Whether all that read an input take one of its first axis, as cells do that the source itself has written out: no batch."""
+    readers = [node for node in graph.nodes if value in node.inputs]
+    return bool(readers) and all(node.op == "slice" and node.attrs["axis"] == 0 and node.attrs["end"] - node.attrs["begin"] == 1
+                                 for node in readers)
 
 
 def is_cell(node: Node) -> bool:

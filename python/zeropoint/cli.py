@@ -45,6 +45,20 @@ def shape_of(text: str) -> tuple[str, tuple[int, ...]]:
         raise argparse.ArgumentTypeError(f"{text}: give extents such as 1x3x224x224, or name=1x3x224x224") from None
 
 
+def value_of(text: str) -> tuple[str, Any]:
+    """`name=16000`, or `name=1,0,0`."""
+    import numpy as np
+
+    name, _, numbers = text.rpartition("=")
+    try:
+        found = [float(n) for n in numbers.split(",")]
+        if not name:
+            raise ValueError
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text}: give an input and its number, such as rate=16000, or name=1,0,0") from None
+    return name, np.array(found if len(found) > 1 else found[0])
+
+
 def count_of(text: str) -> int:
     """A number from 1 on."""
     try:
@@ -84,6 +98,8 @@ def parser_of() -> argparse.ArgumentParser:
     imports.add_argument("--name", default="", help="of the network in C++; by default that of the file")
     imports.add_argument("--input", type=shape_of, action="append", default=[],
                          help="extents of an input that has none, 1x3x224x224 or name=1x3x224x224")
+    imports.add_argument("--value", type=value_of, action="append", default=[], metavar="NAME=NUMBER",
+                         help="an input that is always this number, such as a rate that chooses a branch; the network has no such input")
     imports.add_argument("--stateful", type=count_of, default=0, metavar="CALLS",
                          help="states of recurrent layers that go in and come out are left to zp::streaming; a sequence to calibrate with "
                               "has so many calls of the model")
@@ -94,7 +110,8 @@ def parser_of() -> argparse.ArgumentParser:
     verify = commands.add_parser("verify", help="a header beside the model that it was imported from")
     verify.add_argument("header", type=Path)
     verify.add_argument("model", type=Path)
-    verify.add_argument("--input", type=shape_of, action="append", default=[])
+    verify.add_argument("--input", type=shape_of, action="append", default=[], help="as the model was imported with")
+    verify.add_argument("--value", type=value_of, action="append", default=[], metavar="NAME=NUMBER", help="likewise")
 
     quantize = commands.add_parser("quantize", help="an imported network to int8, with a report")
     quantize.add_argument("header", type=Path)
@@ -171,7 +188,8 @@ def run_import(options: argparse.Namespace) -> dict[str, Any]:
     from zeropoint.importer import import_file
 
     made = import_file(options.model, options.out, name=options.name, verify=not options.no_verify,
-                       force=options.force, input_shapes=dict(options.input), stateful=options.stateful, progress=say)
+                       force=options.force, input_shapes=dict(options.input), input_values=dict(options.value), stateful=options.stateful,
+                       progress=say)
     checked = None if made.result is None else made.result.to_json()
     return {"header": str(made.header), "weights": str(made.weights), "rows": made.layers, "check": checked}
 
@@ -180,7 +198,7 @@ def run_verify(options: argparse.Namespace) -> dict[str, Any]:
     """zeropoint verify"""
     from zeropoint.importer import verify_file
 
-    result = verify_file(options.header, options.model, dict(options.input), say)
+    result = verify_file(options.header, options.model, dict(options.input), say, dict(options.value))
     if not result.passed:
         raise CheckFailed(f"{options.header} is not what {options.model} computes")
     return result.to_json()

@@ -19,7 +19,7 @@ PROGRAM = r"""// Runs a network: program weights inputs outputs [rows], where ro
 
 int main(int argc, char** argv) try {
     if (argc < 4) return 2;
-    const auto model = zp::load<@NET@>(argv[1]);
+    const auto model = zp::load<::@NET@>(argv[1]);
     using network = std::remove_const_t<decltype(model)>;
     const auto memory = std::make_unique<network::workspace>();
     std::vector<std::vector<float>> xs, ys;
@@ -83,7 +83,7 @@ STREAM = r"""// Streams a network: program weights inputs outputs.
 
 int main(int argc, char** argv) try {
     if (argc < 4) return 2;
-    const auto model = zp::load<@NET@>(argv[1]);
+    const auto model = zp::load<::@NET@>(argv[1]);
     using stream_type = zp::streaming<std::remove_const_t<decltype(model)>>;
     const auto stream = std::make_unique<stream_type>(model);
     constexpr auto ports = stream_type::network_type::outputs();

@@ -57,16 +57,19 @@ def import_torch(module: Any, example: Any, out: str | Path = ".", *, name: str 
 
 
 def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", verify: bool = True, force: bool = False,
-                input_shapes: dict[str, tuple[int, ...]] | None = None, stateful: int = 0,
-                progress: Callable[[str], None] | None = None) -> Imported:
-    """An ONNX file, a .tflite, or a .pt2 of torch.export.save; without such a suffix its first bytes say which. stateful, and what
-    it raises, as in import_torch."""
+                input_shapes: dict[str, tuple[int, ...]] | None = None, input_values: dict[str, np.ndarray] | None = None,
+                stateful: int = 0, progress: Callable[[str], None] | None = None) -> Imported:
+    """An ONNX file, a .tflite, or a .pt2 of torch.export.save; without such a suffix its first bytes say which. input_shapes: extents
+    of inputs of ONNX that have none. input_values: inputs of ONNX that are always these, such as a rate that chooses a branch; the
+    network has no such input. stateful, and what it raises, as in import_torch."""
     path = Path(path)
     if not path.exists():
         raise ZeropointError(f"{path}: there is no such file")
     kind = kind_of(path)
     if input_shapes and kind != "onnx":
         raise ZeropointError(f"{path}: --input is for ONNX; this file has extents of its own, so make it with those that you want")
+    if input_values and (kind != "onnx" or is_coded(path)):
+        raise ZeropointError(f"{path}: --value is for ONNX of floats")
     if kind == "tflite" or kind == "onnx" and is_coded(path):
         if stateful:
             raise ZeropointError(f"{path}: --stateful is for ONNX of floats and .pt2")
@@ -80,8 +83,8 @@ def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", veri
         from zeropoint.front.onnx_reader import read_onnx
         from zeropoint.verify import onnx_runner
 
-        graph = read_onnx(path, input_shapes)
-        runner = onnx_runner(path) if verify else None
+        graph = read_onnx(path, input_shapes, input_values)
+        runner = onnx_runner(path, input_values) if verify else None
         return finish(graph, runner, out, name, verify, force, progress, stateful=stateful)
     from zeropoint.front.torch_reader import read_pt2
     from zeropoint.verify import torch_runner
@@ -169,8 +172,9 @@ def save_tensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
 
 
 def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,
-                progress: Callable[[str], None] | None = None) -> Any:
-    """Checks a header and the weights beside it, whoever has changed them, against a model. Gives a Comparison."""
+                progress: Callable[[str], None] | None = None, input_values: dict[str, np.ndarray] | None = None) -> Any:
+    """Checks a header and the weights beside it, whoever has changed them, against a model, which is given what it was imported with. Gives
+    a Comparison."""
     from zeropoint.ports import is_stateful, ports_of
     from zeropoint.verify import check, onnx_runner, torch_runner
 
@@ -189,7 +193,7 @@ def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, t
     elif kind == "onnx":
         from zeropoint.front.onnx_reader import read_onnx
 
-        graph, runner = read_onnx(model, input_shapes), onnx_runner(model)
+        graph, runner = read_onnx(model, input_shapes, input_values), onnx_runner(model, input_values)
     else:
         from zeropoint.front.torch_reader import read_pt2
 

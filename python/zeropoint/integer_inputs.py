@@ -26,6 +26,8 @@ def find_numbers(graph: Graph) -> None:
     floats, which hold integers up to 2^24. Where floats would not give the integers of the source, the node says why."""
     if graph.is_coded:
         return
+    for value in graph.inputs:
+        value.is_mask = value.is_mask and not graph.tables(value)  # which a pattern may have found
     numbers = [value for value in graph.inputs
                if value.is_integer and value.dtype != "bool" and not graph.tables(value) and not is_mask_of_attention(graph, value)
                and is_computed_with(graph, value)]

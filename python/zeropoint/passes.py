@@ -183,10 +183,11 @@ def drop_identities(graph: Graph) -> None:
 def simplify(graph: Graph) -> None:
     """Applies all patterns until none fires, and drops what they left over; then those for what no pattern took. In integers a
     function is what the source has."""
-    from zeropoint import attention_pattern, batch_pattern, image_pattern, integer_inputs, norm_pattern, recurrent_pattern
+    from zeropoint import (attention_pattern, batch_pattern, image_pattern, integer_inputs, norm_pattern, one_hot_pattern,
+                           recurrent_pattern)
 
     patterns = [*PATTERNS, *norm_pattern.PATTERNS, *image_pattern.PATTERNS, *attention_pattern.PATTERNS,
-                *recurrent_pattern.PATTERNS, *batch_pattern.PATTERNS]
+                *recurrent_pattern.PATTERNS, *batch_pattern.PATTERNS, *one_hot_pattern.PATTERNS]
     integer_inputs.guess_masks(graph)
     if graph.is_coded:
         apply(graph, [join_bias])

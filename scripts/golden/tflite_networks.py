@@ -14,6 +14,7 @@ numbers and quantized by the recipe static_wi8_ai8 (weights with a scale a chann
                  in and come out, codes in the others
     decoder      max pool, transposed convolution, concat, padding, nearest resize
     tiny_float, tiny_dynamic, tiny_int16    what is imported as floats, and what is refused
+    conditions   floats: comparisons, logic, choices
 """
 
 from __future__ import annotations
@@ -123,6 +124,14 @@ class Author:
     def unary(self, kind: str, x: int) -> int:
         """LOGISTIC, TANH, HARD_SWISH"""
         return self.add(kind, [x], self.shapes[x], "", "HardSwishOptions" if kind == "HARD_SWISH" else None)
+
+    def condition(self, kind: str, *inputs: int) -> int:
+        """EQUAL and alike, LOGICAL_AND and alike."""
+        shape = tuple(np.broadcast_shapes(*(self.shapes[x] for x in inputs)))
+        options = {"EQUAL": "EqualOptions", "NOT_EQUAL": "NotEqualOptions"}.get(kind)
+        made = self.add(kind, list(inputs), shape, "", options)
+        self.graph.tensors[made].type = schema.TensorType.BOOL
+        return made
 
     def mean(self, x: int, axes: list[int], keeps: bool) -> int:
         """Along axes."""
@@ -243,6 +252,18 @@ def tiny() -> tuple[bytes, tuple[int, ...]]:
     return a.finish(a.linear(a.reshape(y, (1, 5)), "fc", 3)), a.shapes[a.x]
 
 
+def conditions() -> bytes:
+    a = Author(7, (1, 5, 6, 3))
+    y = a.conv(a.x, "conv", 4, (3, 3))
+    positive, other = a.add("RELU", [y], a.shapes[y]), a.conv(a.x, "other", 4)
+    zero, half = (a.tensor(name, (1,), np.array([value], np.float32)) for name, value in (("zero", 0.0), ("half", 0.5)))
+    first = a.add("SELECT_V2", [a.condition("EQUAL", positive, zero), other, positive], a.shapes[y], "", "SelectV2Options")
+    small = a.condition("LOGICAL_AND", a.condition("LESS", y, half), a.condition("NOT_EQUAL", positive, zero))
+    large = a.condition("LOGICAL_OR", a.condition("GREATER_EQUAL", other, y), a.condition("LOGICAL_NOT", small))
+    second = a.add("SELECT", [large, other, first], a.shapes[y], "", "SelectOptions")
+    return a.finish(second)
+
+
 NETWORKS = {"cnn": cnn, "ds_cnn": ds_cnn, "mobilenet": mobilenet, "sequence": sequence, "decoder": decoder, "tiny": tiny}
 
 
@@ -277,6 +298,7 @@ def main() -> None:
             how = with_float_ports if name == "sequence" else recipe.static_wi8_ai8
             (FOLDER / f"{name}.tflite").write_bytes(quantized(*make(), how))
     (FOLDER / "tiny_float.tflite").write_bytes(tiny()[0])
+    (FOLDER / "conditions.tflite").write_bytes(conditions())
     for name, how in RECIPES.items():
         (FOLDER / f"{name}.tflite").write_bytes(quantized(*tiny(), how))
 

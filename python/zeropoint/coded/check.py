@@ -35,8 +35,8 @@ PROGRAM = r"""// Runs an int8 network: program weights inputs outputs, which get
 
 int main(int argc, char** argv) try {
     if (argc != 4) return 2;
-    const auto model = zp::load<@NET@_int8>(argv[1]);
-    using network = @NET@_int8;
+    const auto model = zp::load<::@NET@_int8>(argv[1]);
+    using network = ::@NET@_int8;
     const auto memory = std::make_unique<network::workspace>();
     std::vector<std::vector<char>> xs, ys;
     std::vector<const void*> inputs;

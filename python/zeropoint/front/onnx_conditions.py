@@ -8,6 +8,7 @@ import numpy as np
 from zeropoint.errors import NotSupported
 from zeropoint.front.onnx_operators import Call, converts
 from zeropoint.front.places import take
+from zeropoint.ir import constant
 
 COMPARE = {"Equal": "eq", "Less": "lt", "LessOrEqual": "le", "Greater": "gt", "GreaterOrEqual": "ge"}
 
@@ -16,6 +17,17 @@ COMPARE = {"Equal": "eq", "Less": "lt", "LessOrEqual": "le", "Greater": "gt", "G
 def convert_compare(call: Call) -> None:
     """Of two values."""
     call.give("compare", call.inputs, kind=COMPARE[call.node.op_type])
+
+
+@converts("OneHot")
+def convert_one_hot(call: Call) -> None:
+    """Whether an index is 0, 1, 2, ..., along a new last axis."""
+    x, count, values = call.inputs[0], int(np.asarray(call.known(1)).reshape(-1)[0]), np.asarray(call.known(2)).reshape(-1)
+    if call.attrs.get("axis", -1) % (len(x.shape) + 1) != len(x.shape) or values.tolist() != [0, 1]:
+        raise NotSupported("a OneHot of other values than 0 and 1, or not along the last axis")
+    column = call.make("reshape", [x], (*x.shape, 1))
+    column.is_integer = x.is_integer
+    call.give("compare", [column, constant("", np.arange(count))], kind="eq")
 
 
 @converts("And", "Or", "Xor", "Not")

@@ -13,6 +13,7 @@ import numpy as np
 from zeropoint.errors import Problem, ImportRefused, ZeropointError, need
 from zeropoint.files import sentence_of
 from zeropoint.front.modules import inside
+from zeropoint.front.onnx_branches import taken_branch
 from zeropoint.ir import Graph, Node, Origin, Value, constant
 
 MOST_FOLDED = 64 << 20  # values: no constant larger than this is made
@@ -33,25 +34,32 @@ def check_shapes(inputs: list[Any], shapes: dict[str, tuple[int, ...]]) -> None:
                                  f"extents, found {len(extents)}")
         fixed = [given for given in inputs if given.name == name or not name and ranks[given.name] == len(extents)]
         if not any(fits(given, extents) for given in fixed):
-            own = "x".join(str(dim.dim_value or "?") for dim in fixed[0].type.tensor_type.shape.dim)
+            own = text_of(fixed[0].type.tensor_type.shape.dim)
             raise ZeropointError(f"--input {text}: {fixed[0].name} has extents of its own, {own}; make the model with those that you want")
 
 
 def fits(given: Any, extents: tuple[int, ...]) -> bool:
     """Whether an input can have these extents."""
     dims = given.type.tensor_type.shape.dim
-    return len(dims) == len(extents) and all(dim.dim_value in (0, wanted) for dim, wanted in zip(dims, extents))
+    return len(dims) == len(extents) and all(dim.dim_value <= 0 or dim.dim_value == wanted for dim, wanted in zip(dims, extents))
+
+
+def text_of(dims: Any) -> str:
+    """Extents as --input has them; some exporters write -1 where there is none."""
+    return "x".join(str(dim.dim_value) if dim.dim_value > 0 else "?" for dim in dims)
 
 
 class OnnxReader:
     """State of reading one model."""
 
-    def __init__(self, model: Any, title: str, input_shapes: dict[str, tuple[int, ...]]) -> None:
+    def __init__(self, model: Any, title: str, input_shapes: dict[str, tuple[int, ...]],
+                 input_values: dict[str, np.ndarray] | None = None) -> None:
         self.onnx = need("onnx", "onnx")
         self.graph = Graph(title=title)
         self.values: dict[str, Value] = {"": None}  # type: ignore[dict-item]
         self.shapes: dict[str, tuple[tuple[int, ...] | None, bool]] = {}
-        self.model = self.prepared(model, input_shapes)
+        self.unknown: set[str] = set()  # values behind a node that has no layer, whose extents nobody knows
+        self.model = self.prepared(with_values(self.onnx, model, input_values or {}), input_shapes)
         self.opset = max((o.version for o in self.model.opset_import if o.domain in ("", "ai.onnx")), default=1)
 
     def prepared(self, model: Any, input_shapes: dict[str, tuple[int, ...]]) -> Any:
@@ -75,18 +83,18 @@ class OnnxReader:
                     dim.dim_value = wanted[i]
                 elif not dim.HasField("dim_value") or dim.dim_value <= 0:
                     if i != 0:
+                        name = f"{given.name}=" if len(inputs) > 1 else ""
                         problems.append(Problem("input", given.name, "dynamic_shape",
                                                 f"axis {i} ({dim.dim_param or '?'}) has no extent; give it with "
-                                                f"--input {'x'.join(str(d.dim_value or '?') for d in dims)}"))
+                                                f"--input {name}{text_of(dims)}"))
                     dim.ClearField("dim_param")
                     dim.dim_value = 1
         if problems:
             raise ImportRefused(problems)
-        for out in model.graph.output:
-            for dim in out.type.tensor_type.shape.dim:
-                dim.Clear()
         try:
             onnx.checker.check_model(model)
+            for out in model.graph.output:  # what is written there may be of another model: exporters copy it, and no runtime needs it
+                out.type.tensor_type.ClearField("shape")
             return self.folded(model)
         except ZeropointError:
             raise
@@ -105,12 +113,30 @@ class OnnxReader:
             self.shapes = shapes_of(inferred)
             news = self.extents_of_norms(model)
             told += news
-            are_named = self.name_types_of_casts(model, inferred)
+            are_named = self.name_types_of_casts(model, inferred) or self.take_branches(model)
             left = [node for node in model.graph.node if not self.fold(node, model)]
             if not news and not are_named and len(left) == len(model.graph.node):
                 return inferred
             del model.graph.node[:]
             model.graph.node.extend(left)
+
+    def take_branches(self, model: Any) -> bool:
+        """Puts branches in the place of each If whose condition is known. Whether there was one."""
+        found = []
+        for node in model.graph.node:
+            condition = self.values.get(node.input[0]) if node.op_type == "If" else None
+            if condition is None or condition.data is None:
+                found.append(node)
+                continue
+            nodes, constants = taken_branch(self.onnx, node, bool(np.asarray(condition.data).reshape(-1)[0]))
+            for tensor in constants:
+                self.keep(model, tensor.name, self.onnx.numpy_helper.to_array(tensor))
+            found += nodes
+        if len(found) == len(model.graph.node) and all(a is b for a, b in zip(found, model.graph.node)):
+            return False
+        del model.graph.node[:]
+        model.graph.node.extend(found)
+        return True
 
     def name_types_of_casts(self, model: Any, inferred: Any) -> bool:
         """Turns each CastLike whose second operand is of a known type into the Cast that says it. Whether there was one."""
@@ -182,10 +208,13 @@ class OnnxReader:
         before = len(self.graph.nodes)
         if any(value is not None and value.data is not None and value.data.dtype.kind in "OSU" for value in inputs):
             self.unsupported(node, inputs, outputs, origin, ("value", "it reads strings; layers compute with numbers"))
+        elif not self.unknown.isdisjoint(node.input):
+            self.unsupported(node, inputs, outputs, origin, ("value", "depends on a node without a layer"))
         elif missing:
             self.unsupported(node, inputs, outputs, origin, ("dynamic_shape", "the extents of its output are not known"))
         elif not convert(self, node, inputs, outputs, origin):
             self.unsupported(node, inputs, outputs, origin, None)
+        self.unknown.update(missing)
         made = self.graph.nodes[before:]
         for name, value in zip(node.output, outputs):
             if name and not any(value is out for n in made for out in n.outputs) and name not in self.values:
@@ -264,6 +293,27 @@ class OnnxReader:
         model.graph.initializer.append(self.onnx.numpy_helper.from_array(np.asarray(data), name))
 
 
+def with_values(onnx: Any, model: Any, values: dict[str, np.ndarray]) -> Any:
+    """A model that is given some of its inputs once and for all."""
+    known = {tensor.name for tensor in model.graph.initializer}
+    inputs = {given.name: given for given in model.graph.input if given.name not in known}
+    for name, value in values.items():
+        if name not in inputs:
+            raise ZeropointError(f"--value {name}: this model has no such input; it has {', '.join(inputs)}")
+        kind = inputs[name].type.tensor_type
+        extents = [dim.dim_value for dim in kind.shape.dim]
+        if value.ndim not in (0, len(extents)) or any(extent > 0 and extent != n for extent, n in zip(extents, value.shape)):
+            raise ZeropointError(f"--value {name}: expected {text_of(kind.shape.dim) or 'one number'}, found {'x'.join(map(str, value.shape))}")
+        full = value.astype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
+        if full.ndim != len(extents):
+            full = np.broadcast_to(full, [max(extent, 1) for extent in extents])
+        if not np.array_equal(full, np.broadcast_to(value, full.shape)):
+            raise ZeropointError(f"--value {name}: {value} is no number of {full.dtype}")
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(full), name))
+        model.graph.input.remove(inputs[name])
+    return model
+
+
 def shapes_of(model: Any) -> dict[str, tuple[tuple[int, ...] | None, bool]]:
     """Extents of all values and whether they are integers."""
     found = {}
@@ -318,8 +368,9 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def read_onnx(path: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None) -> Graph:
-    """A graph of an ONNX file. Raises ZeropointError where it cannot be read."""
+def read_onnx(path: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,
+              input_values: dict[str, np.ndarray] | None = None) -> Graph:
+    """A graph of an ONNX file, which is given some inputs once and for all. Raises ZeropointError where it cannot be read."""
     onnx = need("onnx", "onnx")
     path = Path(path)
     try:
@@ -328,7 +379,7 @@ def read_onnx(path: str | Path, input_shapes: dict[str, tuple[int, ...]] | None 
         raise ZeropointError(sentence_of(error, path)) from None
     except Exception as error:
         raise ZeropointError(f"{path}: this is no ONNX file: {error}") from error
-    reader = OnnxReader(model, path.stem, input_shapes or {})
+    reader = OnnxReader(model, path.stem, input_shapes or {}, input_values)
     graph = reader.read()
     digest = digest_of(path)
     producer = f"{model.producer_name} {model.producer_version}".strip()

@@ -94,7 +94,8 @@ class Call:
 
 def convert(reader: TfliteReader, operator: Any, number: int) -> None:
     """Adds what an operator becomes, or keeps it to be reported."""
-    import zeropoint.front.tflite_layers  # noqa: F401  (registers its converters)
+    import zeropoint.front.tflite_conditions  # noqa: F401  (these register their converters)
+    import zeropoint.front.tflite_layers  # noqa: F401
 
     code = reader.model.operatorCodes[operator.opcodeIndex]
     kind = reader.operators.get(max(int(code.builtinCode), int(code.deprecatedBuiltinCode)), "CUSTOM")

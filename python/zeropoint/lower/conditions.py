@@ -13,7 +13,7 @@ from zeropoint.layers import Layer, Name, Number, Row, ratio
 from zeropoint.layout import Layout
 from zeropoint.lower.align import align_two, constant_row, with_rank
 from zeropoint.lower.context import Context, Val, lowers
-from zeropoint.lower.elementwise import put_same, with_constant
+from zeropoint.lower.elementwise import put_same, put_steps, with_constant
 
 NAMES = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
 SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -96,9 +96,7 @@ def lower_where(context: Context, node: Node) -> None:
         steps += [Layer("zp::add_scalar", (ratio(no),))] if no != 0 else []  # type: ignore[arg-type]
         if yes == no:
             raise Refused("value", "a choice between equal numbers")
-        context.set(node.outputs[0], val)
-        for step in steps:
-            val = put_same(context, node, step, val)
+        put_steps(context, node, steps, val) if steps else context.set(node.outputs[0], val)
         return
     computed = [v for v in (condition, a, b) if v.data is None]
     if not computed:

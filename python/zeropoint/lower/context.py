@@ -425,7 +425,8 @@ def lower(graph: Graph, batches: bool = False) -> Lowered:
         return best
     raise refused or ImportRefused([
         Problem("input", value.name, "axis", f"an input of {value.shape}: the batch must be 1, beside at most three axes"
-                if value.shape else "an input of no axes: a number comes in as an array of one, of extents 1")
+                if value.shape else "an input of no axes: a number comes in as an array of one, of extents 1; where it is always the same, "
+                f"import with --value {value.name}=NUMBER")
         for value in graph.inputs if not input_layouts(value, batches)])
 
 

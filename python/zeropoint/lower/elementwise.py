@@ -35,6 +35,13 @@ def put_same(context: Context, node: Node, layer: Layer, val: Val) -> Val:
     return made
 
 
+def put_steps(context: Context, node: Node, layers: list[Layer], val: Val) -> None:
+    """Rows one behind the other, of which the last gives the value of the node."""
+    for layer in layers[:-1]:
+        val = Val(context.row(layer, [val.row], val.layout.shape), val.layout, val.flat)
+    put_same(context, node, layers[-1], val)
+
+
 @lowers("unary")
 def lower_unary(context: Context, node: Node) -> None:
     """A function of one value."""
@@ -55,8 +62,7 @@ def lower_unary(context: Context, node: Node) -> None:
         steps = [Layer("zp::mul_scalar", (ratio(node.attrs["scale"]),)),
                  Layer("zp::add_scalar", (ratio(node.attrs["offset"]),)),
                  Layer("zp::clamp", (Number(0), Number(1000)))]
-        for step in steps:
-            val = put_same(context, node, step, val)
+        put_steps(context, node, steps, val)
     elif kind == "reciprocal":
         one = constant_row(context, "", np.ones((1,), np.float32), with_rank(val.layout, 1 + len(val.layout.axes)),
                            (1,) + val.layout.extents)
@@ -147,6 +153,9 @@ def lower_binary(context: Context, node: Node) -> None:
 def lower_scalar(context: Context, node: Node, val: Val, c: float, is_first: bool) -> bool:
     """An operator whose one operand is a number; False where that has no form of its own."""
     kind = node.attrs["kind"]
+    if (kind, c) in (("maximum", -np.inf), ("minimum", np.inf)):
+        context.set(node.outputs[0], val)
+        return True
     if not np.isfinite(c):
         raise Refused("value", f"a constant of {c}")
     if kind == "sub" and not is_first:
@@ -164,9 +173,10 @@ def lower_scalar(context: Context, node: Node, val: Val, c: float, is_first: boo
         layers = [Layer("zp::relu")]
     else:
         return False
-    context.set(node.outputs[0], val)
-    for layer in layers:
-        val = put_same(context, node, layer, val)
+    if layers:
+        put_steps(context, node, layers, val)
+    else:
+        context.set(node.outputs[0], val)
     return True
 
 
