@@ -75,7 +75,7 @@ def test_softmax_of_onnx_runtime(tmp_path: Path) -> None:
     made = import_file(path, tmp_path / "out")
     assert made.result.passed and made.result.differing > 0
     assert [row.operator for row in made.result.sources] == ["Softmax"]
-    graph, source = read_coded(path, None)
+    graph, source = read_coded(path, "onnx", None)
     random = np.random.default_rng(2)
     logits, out = source.stripped.values["/fc/Gemm_output_0"], graph.outputs[0].coding
     assert out is not None and np.floor(1 / out.scale[0]) == 254
