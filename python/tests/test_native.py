@@ -12,6 +12,7 @@ from networks import network
 
 import zeropoint
 from zeropoint.cli import main
+from zeropoint.importer import save_tensors
 
 
 def test_runs_calibrates_and_converts(tmp_path: Path) -> None:
@@ -78,3 +79,27 @@ def test_two_networks_of_one_name(tmp_path: Path) -> None:
         expected = module(torch.from_numpy(images)).detach().numpy()
         np.testing.assert_allclose(net(images), expected, atol=1e-5)
         np.testing.assert_allclose(net.run_int8(images), expected, atol=0.1)
+
+
+def test_codes_are_transposed_under_the_flags_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without ZEROPOINT_CXXFLAGS programs are compiled by -O2, where GCC 12 lost squares of transposed bytes."""
+    monkeypatch.delenv("ZEROPOINT_CXXFLAGS")
+    monkeypatch.delenv("ZEROPOINT_COMPILED", raising=False)
+    header = tmp_path / "turned.hpp"
+    header.write_text("""// turned, made by zeropoint 0.1.0 of a test, one layer.
+// 0 numbers in turned.safetensors.
+//   input "x": float 1x32x48, here 1x32x48 (axes 1 2)
+//   output "y": float 1x48x32, here 1x48x32 (axes 1 2)
+#pragma once
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/operators/permute.hpp>
+
+struct turned : zp::model<zp::input<1, 32, 48>, zp::permute<zp::axis::height, zp::axis::channels, zp::axis::width>> {};
+""", encoding="utf-8")
+    save_tensors(tmp_path / "turned.safetensors", {})
+    net = zeropoint.build(header)
+    x = np.random.default_rng(0).uniform(-1, 1, (8, 32, 48)).astype(np.float32)
+    for one in x:
+        net.calibrate(one[None])
+    net.convert()
+    assert np.abs(net.run_int8(x[:1]) - net(x[:1])).max() < 0.01

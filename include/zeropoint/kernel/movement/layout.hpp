@@ -27,7 +27,9 @@ using square_architecture =
 template <class Arch, class T>
 [[gnu::always_inline]] inline void transpose_square(const T* x, std::size_t x_pitch, T* y,
                                                     std::size_t y_pitch) noexcept {
-    using element = std::conditional_t<sizeof(T) == 1, std::uint8_t, float>;
+    // Signed: xsimd 14.3 transposes unsigned bytes through a pointer to signed ones, which may not alias them; GCC 12 at
+    // -O2 then stores what it loaded.
+    using element = std::conditional_t<sizeof(T) == 1, std::int8_t, float>;
     using values = xsimd::batch<element, Arch>;
     std::array<values, values::size> square;
     for (std::size_t r = 0; r != values::size; ++r)
@@ -60,7 +62,7 @@ void transpose_matrix(const T* x, std::size_t x_pitch, std::size_t rows, std::si
     using square = square_architecture<T, Arch>;
     std::size_t whole_rows = 0, whole_columns = 0;
     if constexpr (has_vectors<square>) {
-        constexpr std::size_t size = vector_size<std::conditional_t<sizeof(T) == 1, std::uint8_t, float>, square>;
+        constexpr std::size_t size = vector_size<std::conditional_t<sizeof(T) == 1, std::int8_t, float>, square>;
         constexpr std::size_t block = 32;  // rows at a time, so that lines of y are written while they are near
         if (rows >= size && columns >= size) {
             whole_rows = rows / size * size;
