@@ -22,8 +22,9 @@ from zeropoint.replacing import replacing, write_tensors
 from zeropoint.states import keep_states, notes_of, of_sequences
 
 # What the head comment says of patterns that became one layer.
-PATTERNS = {"attention": "attention", "masked": "masked softmax", "rms_norm": "RMS norm", "gelu": "GELU", "gelu_tanh": "GELU (tanh)",
-            "gates": "gated activation", "hard_gate": "hard sigmoid"}
+PATTERNS = {"attention": "attention", "masked": "masked softmax", "rms_norm": "RMS norm", "layer_norm": "layer norm", "gelu": "GELU",
+            "gelu_tanh": "GELU (tanh)", "gates": "gated activation", "hard_gate": "hard sigmoid", "hard_swish": "hard swish",
+            "softmax": "softmax"}
 
 
 @dataclass
@@ -157,7 +158,7 @@ def lowered_of(graph: Graph, batches: bool = False) -> Lowered:
     """The rows of a graph, after what simplifies it. batches: zeropoint.lower.lower says what."""
     write_cells_out(graph)
     simplify(graph)
-    counts = [f"{graph.fired[name]} {text}" for name, text in PATTERNS.items() if name in graph.fired]
+    counts = [f"{graph.fired[name]} {text}" for name, text in PATTERNS.items() if graph.fired.get(name)]
     if counts:
         graph.notes.append(f"Patterns: {', '.join(counts)}.")
     graph.fired = {}

@@ -67,10 +67,11 @@ def join_bias(r: Rewriter, node: Node) -> bool:
         return False
     for a, b in r.operands(node):
         made = r.made_by(a, "linear")
-        if made is not None and len(made.inputs) == 2 and b.data is not None and r.is_inner(a) and \
-                b.shape == (made.outputs[0].shape[-1],) and made.outputs[0].shape == node.outputs[0].shape:
+        if made is not None and len(made.inputs) == 2 and b.data is not None and r.is_inner(a) and b.shape and \
+                b.data.size == b.shape[-1] == made.outputs[0].shape[-1] and made.outputs[0].shape == node.outputs[0].shape:
             origin, weight = made.origin, made.inputs[1]
-            r.replace(node, "linear", [made.inputs[0], weight, b])
+            bias = b if len(b.shape) == 1 else constant(b.name, b.data.reshape(-1))
+            r.replace(node, "linear", [made.inputs[0], weight, bias])
             node.origin = origin
             return True
     return False
@@ -110,6 +111,27 @@ def hard_gate(r: Rewriter, node: Node) -> bool:
         for x, c in r.operands(plus) if plus is not None and r.is_inner(clip.inputs[0]) else []:  # type: ignore
             if r.number(c) == 3.0:
                 r.replace(node, "unary", [x], kind="hard_sigmoid")
+                return True
+    return False
+
+
+def hard_swish(r: Rewriter, node: Node) -> bool:
+    """x * clip(x + 3, 0, 6), and then / 6."""
+    if node.op != "binary" or node.attrs["kind"] not in ("div", "mul"):
+        return False
+    divides = node.attrs["kind"] == "div"
+    for a, b in r.operands(node)[:1 if divides else 2]:
+        product = r.made_by(a, "binary", "mul")
+        if not near(r.number(b), 6.0 if divides else 1 / 6) or product is None or not r.is_inner(a):
+            continue
+        for x, gate in r.operands(product):
+            clip = r.maker.get(id(gate))
+            if clip is None or clip.op != "unary" or not r.is_inner(gate) or clip.attrs["kind"] != "relu6" and \
+                    (clip.attrs["kind"], clip.attrs.get("min"), clip.attrs.get("max")) != ("clamp", 0, 6):
+                continue
+            plus = r.made_by(clip.inputs[0], "binary", "add")
+            if plus is not None and any(y is x and r.number(c) == 3.0 for y, c in r.operands(plus)):
+                r.replace(node, "unary", [x], kind="hardswish")
                 return True
     return False
 
@@ -168,7 +190,7 @@ def grow_concat(r: Rewriter, node: Node) -> bool:
     return True
 
 
-PATTERNS: list[Pattern] = [join_bias, hard_gate, gates, gelu, grow_concat]
+PATTERNS: list[Pattern] = [join_bias, hard_gate, hard_swish, gates, gelu, grow_concat]
 
 
 def drop_identities(graph: Graph) -> None:
@@ -183,17 +205,17 @@ def drop_identities(graph: Graph) -> None:
 def simplify(graph: Graph) -> None:
     """Applies all patterns until none fires, and drops what they left over; then those for what no pattern took. In integers a
     function is what the source has."""
-    from zeropoint import (attention_pattern, batch_pattern, image_pattern, integer_inputs, norm_pattern, one_hot_pattern,
-                           recurrent_pattern)
+    from zeropoint import (affine_pattern, attention_pattern, batch_pattern, image_pattern, integer_inputs, layer_norm_pattern,
+                           norm_pattern, one_hot_pattern, recurrent_pattern, softmax_pattern)
 
-    patterns = [*PATTERNS, *norm_pattern.PATTERNS, *image_pattern.PATTERNS, *attention_pattern.PATTERNS,
-                *recurrent_pattern.PATTERNS, *batch_pattern.PATTERNS, *one_hot_pattern.PATTERNS]
+    patterns = [*PATTERNS, *norm_pattern.PATTERNS, *layer_norm_pattern.PATTERNS, *softmax_pattern.PATTERNS, *image_pattern.PATTERNS,
+                *attention_pattern.PATTERNS, *recurrent_pattern.PATTERNS, *batch_pattern.PATTERNS, *one_hot_pattern.PATTERNS]
     integer_inputs.guess_masks(graph)
     if graph.is_coded:
         apply(graph, [join_bias])
         return
     apply(graph, patterns)
-    apply(graph, image_pattern.LATE_PATTERNS)
+    apply(graph, [*affine_pattern.PATTERNS, *image_pattern.LATE_PATTERNS])
     merge_conditions(graph)
     integer_inputs.find_numbers(graph)
 
