@@ -8,7 +8,7 @@
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/number_text.hpp>
-#include <zeropoint/kernel/gradient/optimizer_steps.hpp>
+#include <zeropoint/kernel/float/reproducible_rows.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/ordered_double_sum.hpp>
 #include <zeropoint/scheme/uncontracted.hpp>
