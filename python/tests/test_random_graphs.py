@@ -57,6 +57,7 @@ def test_operators_are_generated() -> None:
     import random_operators  # noqa: F401  (registers them)
     import zeropoint.front.onnx_layers  # noqa: F401
 
-    discrete = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor", "Not", "Where", "ArgMax", "ArgMin"}
+    discrete = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor", "Not", "Where", "ArgMax", "ArgMin",
+                "OneHot"}
     missing = set(CONVERTERS) - set(OPERATORS) - discrete - {"Upsample", "LpPool", "Swish", "GatherND", "RMSNormalization"}
     assert not missing, f"give these a function in random_operators.py: {sorted(missing)}"
