@@ -3,7 +3,7 @@
 """Compiles tests of kernels at -O2 for this machine, as users compile most, and runs them.
 
     scripts/check_optimized.py                  all: a quarter of an hour of processor time
-    scripts/check_optimized.py --in-turn        one file of twelve, the next ones in the next run, and those beside a kernel that changed
+    scripts/check_optimized.py --in-turn        one file of twelve, the next ones in the next run, and those that changed
 
 The preset test compiles them at -Og, the preset release at -O3. GCC 12 stored transposed bytes as it had loaded them at -O2 alone, where a
 library under ours looked at them through a pointer that may not alias them.
@@ -26,21 +26,14 @@ UNITS = 8  # at most
 FLAGS = ["-std=c++20", "-O2", "-w", "-march=native", '-DZEROPOINT_SOURCE_DIR="."', "-DZEROPOINT_TEST_FEWER=17"]
 
 
-def beside(file: str) -> str:
-    """The folder of tests of a kernel's header."""
-    parts = pathlib.PurePath(file).parts
-    return parts[3] if parts[:3] == ("include", "zeropoint", "kernel") and len(parts) > 4 else ""
-
-
 def chosen(options: argparse.Namespace) -> list[pathlib.Path]:
     """Files of tests."""
     files = sorted(FOLDER.rglob("*.cpp"))
     if not options.in_turn:
         return files
     since = changes.find(options)
-    rooms = {beside(file) for file in since.files}
     taken = [file for number, file in enumerate(files)
-             if number % PARTS == since.turn % PARTS or file.parent.name in rooms or str(file.relative_to(ROOT)) in since.files]
+             if number % PARTS == since.turn % PARTS or str(file.relative_to(ROOT)) in since.files]
     print(f"{since.basis}: {len(taken)} of {len(files)} files")
     kernels = sorted(FOLDER.glob("convolution/conv2d_kernels*.cpp"))  # that others declare as compiled elsewhere
     if any("support/convolution_" in file.read_text(encoding="utf-8") for file in taken):
