@@ -248,14 +248,14 @@ def compilers_for(target: Target) -> list[tuple[str, Compiler]]:
 
 def markdown(rows: list[Row], kind: type) -> str:
     """A table, of tiles or of pieces: both compilers side by side, and for each the ratio to the best design."""
-    cells: dict[tuple[str, str], dict[str, Row]] = {}
+    cells: dict[tuple[str, str, str], dict[str, Row]] = {}  # an architecture may have two tiles of one format
     for row in rows:
         if isinstance(row.design, kind):
-            cells.setdefault((row.target, row.design.format), {})[row.compiler] = row
+            cells.setdefault((row.target, row.design.format, row.design.why), {})[row.compiler] = row
     lines = ["| architecture | kernel | instruction | best | GCC | Clang | the best: rows x channels x depth, instructions |",
              "|---|---|---|--:|--:|--:|---|"] if kind is Design else \
         ["| architecture | piece | best | GCC | Clang | the best: of what, instructions |", "|---|---|--:|--:|--:|---|"]
-    for (target, kernel), by_compiler in cells.items():
+    for (target, kernel, _), by_compiler in cells.items():
         one = next(iter(by_compiler.values()))
 
         def figure(*compilers: str) -> str:
