@@ -113,6 +113,13 @@ def test_layers(name: str, module: nn.Module, shape: tuple[int, ...], layers: li
     assert computing(module, shape) == layers
 
 
+def test_names_of_changed_weights() -> None:
+    """Are not the module's: its state dict would load, and give other numbers."""
+    with contextlib.redirect_stderr(io.StringIO()):
+        lowered = lowered_of(read_module(Affine().eval(), torch.randn(1, 4, 8, 9))[0])
+    assert not set(lowered.tensors) & set(Affine().state_dict())
+
+
 class All(nn.Module):
     """All cases in one network, so that one program is compiled."""
 

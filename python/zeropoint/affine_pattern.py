@@ -27,6 +27,14 @@ def per_channel(value: Value, x: Value) -> np.ndarray | None:
     return np.broadcast_to(value.data.reshape(-1), (x.shape[1],)).astype(np.float32)
 
 
+def other_weight(weight: Value, data: np.ndarray) -> Value:
+    """Under a name that is not the source's: with another weight or bias behind it, a state dict of the source must not load as it is."""
+    stem, _, last = weight.name.rpartition(".")
+    if not stem or stem.endswith(".scaled"):
+        return constant(weight.name if stem else f"{weight.name}.scaled", data)
+    return constant(f"{stem}.scaled.{last}", data)
+
+
 def scaled_conv(r: Rewriter, node: Node) -> bool:
     """A factor or an offset behind a convolution, one for all or one a channel."""
     if node.op != "binary" or node.attrs["kind"] not in ("add", "mul"):
@@ -42,9 +50,10 @@ def scaled_conv(r: Rewriter, node: Node) -> bool:
         bias = conv.inputs[2] if len(conv.inputs) > 2 else None  # type: ignore[union-attr]
         attrs, origin = conv.attrs, conv.origin  # type: ignore[union-attr]
         if node.attrs["kind"] == "add":
+            weight = other_weight(weight, weight.data)  # type: ignore[union-attr, arg-type]
             bias = constant(bias.name, bias.data + numbers) if bias is not None else constant(other.name, numbers)
         else:
-            weight = constant(weight.name, scaled_outputs(conv, numbers))  # type: ignore[union-attr, arg-type]
+            weight = other_weight(weight, scaled_outputs(conv, numbers))  # type: ignore[union-attr, arg-type]
             bias = constant(bias.name, bias.data * numbers) if bias is not None else None
         op = conv.op  # type: ignore[union-attr]
         r.replace(node, op, [x, weight, bias] if bias is not None else [x, weight], **attrs)
@@ -81,12 +90,12 @@ def scaled_input(r: Rewriter, node: Node) -> bool:
         weight = node.inputs[1]
         bias = node.inputs[2] if len(node.inputs) > 2 else None
         if made.attrs["kind"] == "mul":
-            node.inputs[1] = constant(weight.name, weight.data * np.float32(number))  # type: ignore[union-attr, operator]
+            node.inputs[1] = other_weight(weight, weight.data * np.float32(number))  # type: ignore[union-attr, arg-type, operator]
         else:
             sums = weight.data.reshape(weight.shape[0], -1).sum(axis=1, dtype=np.float64) * number  # type: ignore[union-attr]
             offset = constant(other.name, sums.astype(np.float32)) if bias is None else \
                 constant(bias.name, (bias.data + sums).astype(np.float32))
-            node.inputs = [x, weight, offset]
+            node.inputs = [x, other_weight(weight, weight.data), offset]  # type: ignore[union-attr, arg-type]
         node.inputs[0] = x
         return True
     return False

@@ -8,6 +8,8 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass
 from types import ModuleType
 
+FOLLOWS = ("value", "depends on a node without a layer")  # of what stands behind a problem, and is none of its own
+
 
 class ZeropointError(Exception):
     """Anything that ends a command with exit code 2 and a message."""

@@ -7,20 +7,7 @@ import numpy as np
 
 from zeropoint.ir import Node, Value, constant
 from zeropoint.masks import number_of
-from zeropoint.passes import Rewriter, factors_of, near
-
-COPIES = ("identity", "reshape", "expand")
-
-
-def behind_copies(r: Rewriter, value: Value | None) -> Value | None:
-    """What a value has the numbers of, in the same order, through reshapes and what adds axes of 1."""
-    while value is not None:
-        node = r.maker.get(id(value))
-        if node is None or node.op not in COPIES or node.inputs[0] is None or np.prod(node.inputs[0].shape) != np.prod(value.shape):
-            break
-        value = node.inputs[0]
-    return value
-
+from zeropoint.passes import Rewriter, behind_copies, factors_of, near
 
 def mean_of(r: Rewriter, value: Value | None) -> tuple[Value, int] | None:
     """x and the axis of its mean, which may be a sum over 1 / n."""

@@ -6,19 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from zeropoint.ir import Node, Value, constant
-from zeropoint.passes import Rewriter
-
-COPIES = ("identity", "reshape", "expand")
-
-
-def index_behind(r: Rewriter, value: Value | None) -> Value | None:
-    """The input of integers that a value has the numbers of, in the same order."""
-    while value is not None and value not in r.graph.inputs:
-        node = r.maker.get(id(value))
-        if node is None or node.op not in COPIES or node.inputs[0] is None or np.prod(node.inputs[0].shape) != np.prod(value.shape):
-            return None
-        value = node.inputs[0]
-    return value if value is not None and value.is_integer else None
+from zeropoint.passes import Rewriter, behind_copies
 
 
 def rows_by_one_hot(r: Rewriter, node: Node) -> bool:
@@ -32,8 +20,8 @@ def rows_by_one_hot(r: Rewriter, node: Node) -> bool:
     if compare is None or weight is None or weight.data is None:
         return False
     for x, numbers in r.operands(compare):
-        index = index_behind(r, x)
-        if index is None or numbers.data is None or not np.array_equal(numbers.data.reshape(-1), np.arange(numbers.data.size)) or \
+        index = behind_copies(r, x)
+        if index not in r.graph.inputs or not index.is_integer or numbers.data is None or not np.array_equal(numbers.data.reshape(-1), np.arange(numbers.data.size)) or \
                 numbers.shape[-1:] != (weight.shape[1],) or x.shape[-1:] != (1,) or len(index.shape) not in (1, 2):
             continue
         out = node.outputs[0]

@@ -61,6 +61,29 @@ def near(value: float | None, wanted: float) -> bool:
     return value is not None and abs(value - wanted) <= 1e-4 * abs(wanted)
 
 
+def behind_copies(r: Rewriter, value: Value | None) -> Value | None:
+    """What a value has the numbers of, in the same order, through reshapes and what adds axes of 1."""
+    while value is not None:
+        node = r.maker.get(id(value))
+        if node is None or node.op not in ("identity", "reshape", "expand") or node.inputs[0] is None or \
+                np.prod(node.inputs[0].shape) != np.prod(value.shape):
+            break
+        value = node.inputs[0]
+    return value
+
+
+def no_bound(r: Rewriter, node: Node) -> bool:
+    """max(x, -inf), min(x, inf)."""
+    if node.op != "binary" or node.attrs["kind"] not in ("maximum", "minimum"):
+        return False
+    unbounded = float("-inf") if node.attrs["kind"] == "maximum" else float("inf")
+    for x, bound in r.operands(node):
+        if r.number(bound) == unbounded and x.shape == node.outputs[0].shape:
+            r.replace(node, "identity", [x])
+            return True
+    return False
+
+
 def join_bias(r: Rewriter, node: Node) -> bool:
     """A linear layer without a bias and the constant vector that is added behind it."""
     if node.op != "binary" or node.attrs["kind"] != "add":
@@ -190,7 +213,7 @@ def grow_concat(r: Rewriter, node: Node) -> bool:
     return True
 
 
-PATTERNS: list[Pattern] = [join_bias, hard_gate, hard_swish, gates, gelu, grow_concat]
+PATTERNS: list[Pattern] = [no_bound, join_bias, hard_gate, hard_swish, gates, gelu, grow_concat]
 
 
 def drop_identities(graph: Graph) -> None:

@@ -4,17 +4,12 @@
 from __future__ import annotations
 
 from zeropoint.ir import Node, Value
-from zeropoint.layer_norm_pattern import behind_copies
-from zeropoint.masks import number_of
-from zeropoint.passes import Rewriter
+from zeropoint.passes import Rewriter, behind_copies
 
 
 def is_largest(r: Rewriter, value: Value | None, x: Value, axis: int) -> bool:
-    """max(x) along an axis, and what is no less than a number without bounds of it."""
+    """max(x) along an axis."""
     node = r.maker.get(id(behind_copies(r, value)))
-    if node is not None and node.op == "binary" and node.attrs["kind"] == "maximum":
-        rest = [v for v in node.inputs if number_of(v) != float("-inf")]
-        node = r.maker.get(id(behind_copies(r, rest[0]))) if len(rest) == 1 else None
     return node is not None and node.op == "reduce" and node.attrs["kind"] == "max" and node.inputs[0] is x and \
         [a % len(x.shape) for a in node.attrs["axes"]] == [axis]
 

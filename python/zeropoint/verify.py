@@ -241,7 +241,7 @@ def run_program(program: Path, weights: Path, sets: list[list[np.ndarray]], outp
 
 
 UNIT = {"zp::sigmoid", "zp::hard_sigmoid"}  # whose errors are those of numbers up to 1, however small they are
-MOVES = {"zp::identity", "zp::reshape", "zp::rearrange", "zp::transpose", "zp::flatten"}
+MOVES = {"zp::identity", "zp::reshape", "zp::rearrange", "zp::transpose", "zp::permute", "zp::flatten"}
 
 
 def scale_of(row: Row) -> float:

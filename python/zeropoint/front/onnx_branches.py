@@ -8,10 +8,9 @@ from typing import Any, Callable
 Rename = Callable[[str], str]
 
 
-def renamed(graph_or_node: Any, rename: Rename) -> None:
-    """Values of a node, or of all nodes of a graph within, under other names."""
-    nodes = [graph_or_node] if hasattr(graph_or_node, "op_type") else graph_or_node.node
-    for node in nodes:
+def renamed(graph: Any, rename: Rename) -> None:
+    """Values of all nodes of a graph, and of the graphs within, under other names."""
+    for node in graph.node:
         node.input[:] = [rename(name) for name in node.input]
         node.output[:] = [rename(name) for name in node.output]
         for attribute in node.attribute:

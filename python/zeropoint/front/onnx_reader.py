@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from zeropoint.errors import Problem, ImportRefused, ZeropointError, need
+from zeropoint.errors import FOLLOWS, Problem, ImportRefused, ZeropointError, need
 from zeropoint.files import sentence_of
 from zeropoint.front.modules import inside
 from zeropoint.front.onnx_branches import taken_branch
@@ -209,7 +209,7 @@ class OnnxReader:
         if any(value is not None and value.data is not None and value.data.dtype.kind in "OSU" for value in inputs):
             self.unsupported(node, inputs, outputs, origin, ("value", "it reads strings; layers compute with numbers"))
         elif not self.unknown.isdisjoint(node.input):
-            self.unsupported(node, inputs, outputs, origin, ("value", "depends on a node without a layer"))
+            self.unsupported(node, inputs, outputs, origin, FOLLOWS)
         elif missing:
             self.unsupported(node, inputs, outputs, origin, ("dynamic_shape", "the extents of its output are not known"))
         elif not convert(self, node, inputs, outputs, origin):

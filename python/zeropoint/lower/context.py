@@ -10,7 +10,7 @@ from typing import Callable
 
 import numpy as np
 
-from zeropoint.errors import ImportRefused, Problem, Refused
+from zeropoint.errors import FOLLOWS, ImportRefused, Problem, Refused
 from zeropoint.ir import Graph, Node, Origin, Value
 from zeropoint.layers import Code, Layer, Name, Number, Row
 from zeropoint.layout import Atoms, Layout
@@ -95,7 +95,7 @@ class Context:
         if id(value) not in self.values:
             if value.data is not None:
                 raise Refused("computed_operand", "a constant is where a computed value is expected")
-            raise Refused("value", "depends on a node without a layer")
+            raise Refused(*FOLLOWS)
         val = self.values[id(value)]
         if val.row.kind == "input" and val.row.name in self.indices and self.op not in TAKE_INDICES:
             if val.row.name not in self.masks:
@@ -487,7 +487,7 @@ def hint_of(op: str) -> str:
 
 def fail(context: Context, node: Node, refused: Refused) -> None:
     """Keeps a problem, and goes on with a value of the right extents so that later ones are found too."""
-    if refused.reason != "value" or refused.text != "depends on a node without a layer":
+    if (refused.reason, refused.text) != FOLLOWS:
         context.problems.append(Problem(node.attrs.get("kind", node.op) if node.op in ("unary", "binary") else node.op,
                                         node.origin.name, refused.reason, refused.text, node.origin.source))
     for out in node.outputs:

@@ -153,9 +153,6 @@ def lower_binary(context: Context, node: Node) -> None:
 def lower_scalar(context: Context, node: Node, val: Val, c: float, is_first: bool) -> bool:
     """An operator whose one operand is a number; False where that has no form of its own."""
     kind = node.attrs["kind"]
-    if (kind, c) in (("maximum", -np.inf), ("minimum", np.inf)):
-        context.set(node.outputs[0], val)
-        return True
     if not np.isfinite(c):
         raise Refused("value", f"a constant of {c}")
     if kind == "sub" and not is_first:
