@@ -3,11 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstring>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>

@@ -2,7 +2,6 @@
 // Values as a row has them, floats or codes of a grid, to floats and back.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

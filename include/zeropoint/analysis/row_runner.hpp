@@ -2,7 +2,6 @@
 // Single rows of a network, run on values that the caller brings; and which rows of the float network a quantized row stands for.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstring>
 #include <span>

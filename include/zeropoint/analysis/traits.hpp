@@ -2,10 +2,8 @@
 // What a network is, for static_assert and tests: fused, observing, quantized from end to end, with qparams that make sense.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <string>
-#include <type_traits>
 
 #include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/number_text.hpp>

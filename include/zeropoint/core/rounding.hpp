@@ -5,7 +5,6 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
-#include <limits>
 
 namespace zp {
 inline namespace v0 {

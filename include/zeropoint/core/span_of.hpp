@@ -2,7 +2,6 @@
 // Spans over vectors at a price that compilers can pay.
 #pragma once
 
-#include <cstddef>
 #include <span>
 #include <vector>
 

@@ -2,12 +2,8 @@
 // What the tensors of a network are called in files, and which of them a network has: for its reader and its writer.
 #pragma once
 
-#include <cstddef>
-#include <span>
 #include <string>
-#include <string_view>
 #include <type_traits>
-#include <vector>
 
 #include <zeropoint/graph/form.hpp>
 #include <zeropoint/graph/lookup_tables.hpp>

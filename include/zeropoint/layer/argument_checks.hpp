@@ -2,7 +2,6 @@
 // Errors of layers that are used on their own: arguments and parameters that are not those a layer was made for.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>

@@ -2,7 +2,6 @@
 // The conversion that compares outputs: the best of several ways to choose ranges, and corrected biases where they help.
 #pragma once
 
-#include <cstddef>
 #include <utility>
 
 #include <zeropoint/methods/correct_biases.hpp>

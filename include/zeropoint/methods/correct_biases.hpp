@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <zeropoint/core/float_values.hpp>

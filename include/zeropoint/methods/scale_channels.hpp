@@ -2,11 +2,8 @@
 // Factors on the channels of a site: out of the layer that makes them, into the layers that read them.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
-#include <limits>
 #include <span>
-#include <vector>
 
 #include <zeropoint/methods/channel_sites.hpp>
 

@@ -2,8 +2,6 @@
 // The codes that the weights of a layer can have, and what they mean.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -6,9 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
-#include <tuple>
 #include <type_traits>
-#include <utility>
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/graph/cut.hpp>

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <span>
-#include <string>
 #include <type_traits>
 
 #include <zeropoint/core/aligned_buffer.hpp>

@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <zeropoint/core/error.hpp>

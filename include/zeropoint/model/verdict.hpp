@@ -2,7 +2,6 @@
 // One readable sentence for a broken rule, with the layer's name and the shapes beside it in the template arguments.
 #pragma once
 
-#include <string_view>
 #include <type_traits>
 
 #include <zeropoint/core/fixed_string.hpp>

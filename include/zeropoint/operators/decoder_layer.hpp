@@ -2,7 +2,6 @@
 // Layers of a transformer's decoder: attention of a sequence to itself, to another one, and two linear layers.
 #pragma once
 
-#include <type_traits>
 #include <utility>
 
 #include <zeropoint/operators/attention.hpp>

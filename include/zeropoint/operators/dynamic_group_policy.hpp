@@ -2,7 +2,6 @@
 // What linear layers become where weights have 4 bits, in groups with a scale each, and activations 8, quantized as they come.
 #pragma once
 
-#include <cstdint>
 #include <type_traits>
 
 #include <zeropoint/core/dtype.hpp>

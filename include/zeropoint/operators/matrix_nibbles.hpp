@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include <zeropoint/graph/form.hpp>
 #include <zeropoint/kernel/dynamic/nibble_product.hpp>

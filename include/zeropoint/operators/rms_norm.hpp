@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 
 #include <zeropoint/kernel/float/float_normalize.hpp>
 #include <zeropoint/operators/norm_block.hpp>

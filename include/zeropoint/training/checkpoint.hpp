@@ -2,7 +2,6 @@
 // Checkpoints: all that training goes on from, as a safetensors file.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -2,7 +2,6 @@
 // Learning rates over time: factors that an optimizer's rates are multiplied by.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>

@@ -7,9 +7,7 @@
 #include <climits>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>

@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <string>
-#include <type_traits>
-#include <vector>
 
 #include <zeropoint/io/mapped_state_dict.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
