@@ -29,3 +29,17 @@ TEST_CASE("json writer: values, nested") {
           "{\"a\\\"\": \"\\n\", \"b\": true, \"c\": [1, -2], \"d\": [\n{},\n0.1, null, null], \"e\": [], \"f\": "
           "-9000000000}");
 }
+
+TEST_CASE("json writer: members and elements by functions") {
+    zp::json_writer json;
+    json.object([&] {
+        json.object("a", [&] { json.member("b", 1); });
+        json.array("c", std::vector<int>{1, 2}, [&](int one) { json.value(2 * one); });
+        json.objects("d", std::vector<int>{3, 4}, [&](int one) { json.member("e", one); });
+        json.rows("f", std::vector<int>{5, 6}, [&](int one) { json.member("g", one); });
+        json.rows("h", std::vector<int>{}, [&](int) {});
+    });
+    CHECK(json.text() ==
+          "{\"a\": {\"b\": 1}, \"c\": [2, 4], \"d\": [{\"e\": 3}, {\"e\": 4}], \"f\": [\n{\"g\": 5},\n{\"g\": 6}], "
+          "\"h\": []}");
+}

@@ -60,21 +60,16 @@ inline paired_histogram histogram_of(const exact_histogram<2048>& seen, const co
 namespace detail {
 
 inline void add_histogram(json_writer& json, const paired_histogram& h) {
-    json.key("histogram");
-    json.open_object();
-    json.member("low", static_cast<float>(h.low));
-    json.member("high", static_cast<float>(h.high));
-    const auto shares = [&](const char* name, const std::vector<double>& values) {
-        std::vector<float> rounded;
-        for (const double x : values) rounded.push_back(static_cast<float>(std::round(x * 1e7) / 1e7));
-        json.array(name, rounded);
-    };
-    shares("real", h.real);
-    if (!h.rounded.empty()) shares("codes", h.rounded);
-    json.close_object();
+    json.object("histogram", [&] {
+        json.member("low", static_cast<float>(h.low));
+        json.member("high", static_cast<float>(h.high));
+        const auto share = [&](double x) { json.value(static_cast<float>(std::round(x * 1e7) / 1e7)); };
+        json.array("real", h.real, share);
+        if (!h.rounded.empty()) json.array("codes", h.rounded, share);
+    });
 }
+/// The members of its object.
 inline void add_weights(json_writer& json, const weight_comparison& weights) {
-    json.open_object();
     json.member("name", weights.name);
     json.member("count", weights.count);
     json.member("sqnr", weights.sqnr);
@@ -87,10 +82,7 @@ inline void add_weights(json_writer& json, const weight_comparison& weights) {
     json.member("quant_max", weights.quant_max);
     json.member("spread", weights.spread());
     const auto column = [&](const char* name, auto member) {
-        json.key(name);
-        json.open_array();
-        for (const weight_comparison::channel& one : weights.channels) json.value(one.*member);
-        json.close_array();
+        json.array(name, weights.channels, [&](const weight_comparison::channel& one) { json.value(one.*member); });
     };
     using channel = weight_comparison::channel;
     column("min", &channel::min);
@@ -100,10 +92,8 @@ inline void add_weights(json_writer& json, const weight_comparison& weights) {
     column("channel_sqnr", &channel::sqnr);
     const qparams none{0, 0};
     add_histogram(json, histogram_of(weights.histogram, code_counts(), none, 0, 0));
-    json.close_object();
 }
 inline void add_row(json_writer& json, const row_comparison& row) {
-    json.open_object();
     json.member("row", row.row);
     json.member("name", row.name);
     json.member("operation", row.operation);
@@ -131,34 +121,18 @@ inline void add_row(json_writer& json, const row_comparison& row) {
         json.member("clipped_share", row.clipped_share);
         json.member("used_codes", row.codes.used());
     }
-    json.key("channel_size");
-    json.open_array();
-    for (const channel_errors& one : row.values.channels()) json.value(one.largest);
-    json.close_array();
-    json.key("channel_sqnr");
-    json.open_array();
-    for (const channel_errors& one : row.values.channels())
-        json.value(static_cast<float>(decibel(one.signal, one.noise)));
-    json.close_array();
+    json.array("channel_size", row.values.channels(), [&](const channel_errors& one) { json.value(one.largest); });
+    json.array("channel_sqnr", row.values.channels(),
+               [&](const channel_errors& one) { json.value(static_cast<float>(decibel(one.signal, one.noise))); });
     add_histogram(json,
                   histogram_of(row.values.histogram(), row.codes, row.quantization, row.quant_min, row.quant_max));
-    json.key("weights");
-    json.open_array();
-    for (const weight_comparison& one : row.weights) add_weights(json, one);
-    json.close_array();
-    json.close_object();
+    json.objects("weights", row.weights, [&](const weight_comparison& one) { add_weights(json, one); });
 }
 inline void add_comparison(json_writer& json, const comparison& all) {
     json.open_object();
     json.member("mode", name_of(all.mode));
     json.member("inputs", all.inputs);
-    json.key("rows");
-    json.open_array();
-    for (const row_comparison& row : all.rows) {
-        json.new_line();
-        add_row(json, row);
-    }
-    json.close_array();
+    json.rows("rows", all.rows, [&](const row_comparison& row) { add_row(json, row); });
     json.close_object();
 }
 

@@ -49,11 +49,7 @@ inline void add_table(json_writer& json, const model_table& table) {
     json.member("parameter_bytes", table.parameter_bytes);
     json.member("arena_bytes", table.arena_bytes);
     json.member("macs", table.macs);
-    json.key("rows");
-    json.open_array();
-    for (const model_table_row& row : table.rows) {
-        json.new_line();
-        json.open_object();
+    json.rows("rows", table.rows, [&](const model_table_row& row) {
         json.member("name", row.name);
         json.member("operation", row.operation);
         json.array("inputs", row.inputs);
@@ -62,9 +58,7 @@ inline void add_table(json_writer& json, const model_table& table) {
         json.member("macs", row.macs);
         json.member("parameter_bytes", row.parameter_bytes);
         json.member("is_boundary", row.is_boundary);
-        json.close_object();
-    }
-    json.close_array();
+    });
     json.close_object();
 }
 }  // namespace detail
@@ -88,23 +82,16 @@ std::string to_json(const Inspection& all, const std::string& name = {}, const s
     json.key("sensitivity");
     if (all.sensitivity) detail::add_sensitivity(json, *all.sensitivity);
     else json.null();
-    json.key("calibration");
-    json.open_object();
-    json.member("inputs", all.calibration.samples);
-    json.array("warnings", all.calibration.warnings);
-    json.close_object();
-    json.key("advice");
-    json.open_array();
-    for (const advice& one : all.advice) {
-        json.new_line();
-        json.open_object();
+    json.object("calibration", [&] {
+        json.member("inputs", all.calibration.samples);
+        json.array("warnings", all.calibration.warnings);
+    });
+    json.rows("advice", all.advice, [&](const advice& one) {
         json.member("row", one.row);
         json.member("name", one.name);
         json.member("finding", one.finding);
         json.member("remedy", one.remedy);
-        json.close_object();
-    }
-    json.close_array();
+    });
     json.close_object();
     return json.text() + "\n";
 }

@@ -85,10 +85,10 @@ private:
     /// Those of a clamp are in its epilogue.
     void add_options(const node& n) {
         if (n.op->option_names.empty() || n.op == n.fused.clamp) return;
-        json_.key("options");
-        json_.open_object();
-        for (std::size_t i = 0; i != n.op->option_names.size(); ++i) json_.member(n.op->option_names[i], n.options[i]);
-        json_.close_object();
+        json_.object("options", [&] {
+            const auto& names = n.op->option_names;
+            for (std::size_t i = 0; i != names.size(); ++i) json_.member(names[i], n.options[i]);
+        });
     }
     void add_value(const value_type& value) {
         json_.open_object();
@@ -103,20 +103,18 @@ private:
         json_.close_object();
     }
     void add_weights(const weight_type& w) {
-        json_.key("weights");
-        json_.open_object();
-        json_.member("storage", zp::name_of(w.storage));
-        json_.member("products", zp::name_of(w.products));
-        json_.member("count", w.count);
-        json_.member("channels", w.channels);
-        json_.member("has_bias", w.has_bias);
-        if (w.storage != scalar_type::float32) {
+        json_.object("weights", [&] {
+            json_.member("storage", zp::name_of(w.storage));
+            json_.member("products", zp::name_of(w.products));
+            json_.member("count", w.count);
+            json_.member("channels", w.channels);
+            json_.member("has_bias", w.has_bias);
+            if (w.storage == scalar_type::float32) return;
             json_.member("affine", w.affine);
             json_.member("quant_min", w.quant_min);
             json_.member("quant_max", w.quant_max);
             json_.member("group", w.group);
-        }
-        json_.close_object();
+        });
     }
     void add_epilogue(const node& n) {
         const epilogue& fused = n.fused;
@@ -148,59 +146,43 @@ private:
     void add_states(const node_view& v) {
         const state_list states = states_of(v);
         if (states.count == 0) return;
-        json_.key("states");
-        json_.open_array();
-        for (int i = 0; i != states.count; ++i) {
-            json_.open_object();
-            json_.member("name", states.arrays[i].name);
-            json_.member("storage", zp::name_of(states.arrays[i].storage));
-            json_.member("size", states.arrays[i].size);
-            json_.close_object();
-        }
-        json_.close_array();
+        json_.objects("states", std::span(states.arrays, static_cast<std::size_t>(states.count)),
+                      [&](const auto& state) {
+                          json_.member("name", state.name);
+                          json_.member("storage", zp::name_of(state.storage));
+                          json_.member("size", state.size);
+                      });
     }
     void add_bound(const node_view& v) {
         if (v.n.op->bound == nullptr) return;
         const index_bound bound = v.n.op->bound(v);
-        json_.key("indices");
-        json_.open_object();
-        json_.member("first", bound.first);
-        json_.member("count", bound.count);
-        json_.member("below", bound.rows);
-        json_.close_object();
+        json_.object("indices", [&] {
+            json_.member("first", bound.first);
+            json_.member("count", bound.count);
+            json_.member("below", bound.rows);
+        });
     }
 
     json_writer& json_;
 };
 
 template <class Ports> void add_ports(json_writer& json, const char* name, const Ports& ports) {
-    json.key(name);
-    json.open_array();
-    for (const port& p : ports) {
-        json.open_object();
+    json.objects(name, ports, [&](const port& p) {
         json.member("name", p.name);
         node_json(json).add_extents("extents", p.extents);
         json.member("storage", zp::name_of(p.storage));
         json.member("node", p.node);
-        json.close_object();
-    }
-    json.close_array();
+    });
 }
 inline void add_tensors(json_writer& json, const std::vector<tensor_in_file>& tensors) {
-    json.key("tensors");
-    json.open_array();
-    for (const tensor_in_file& t : tensors) {
-        json.new_line();
-        json.open_object();
+    json.rows("tensors", tensors, [&](const tensor_in_file& t) {
         json.member("name", t.name);
         json.member("dtype", zp::name_of(t.dtype));
         json.array("shape", t.shape);
         json.member("node", t.node);
         json.member("array", t.array);
         if (t.part[0] != 0) json.member("part", t.part);
-        json.close_object();
-    }
-    json.close_array();
+    });
 }
 /// What a stage's file says of it: its format, what signs it, and the names of its policies.
 template <class Stage> void add_format(json_writer& json) {
@@ -231,17 +213,11 @@ template <class Stage> std::string stage_json(std::span<const qparams> ranges) {
     }
     json.close_array();
     add_tensors(json, tensors);
-    if (!ranges.empty()) {
-        json.key("ranges");
-        json.open_array();
-        for (const qparams& range : ranges) {
-            json.open_object();
+    if (!ranges.empty())
+        json.objects("ranges", ranges, [&](const qparams& range) {
             json.member("scale", range.scale);
             json.member("zero_point", range.zero_point);
-            json.close_object();
-        }
-        json.close_array();
-    }
+        });
     json.close_object();
     return json.text() + "\n";
 }

@@ -290,23 +290,14 @@ template <std::same_as<network_profile> Profile> std::string to_json(const Profi
     json.open_object();
     add_times(all.nanoseconds, all.float_nanoseconds);
     json.member("inferences", all.inferences);
-    json.key("rows");
-    json.open_array();
-    for (const profiled_row& row : all.rows) {
-        json.new_line();
-        json.open_object();
+    json.rows("rows", all.rows, [&](const profiled_row& row) {
         json.member("row", row.row);
         json.member("name", row.name);
         json.member("operation", row.operation);
         json.member("macs", row.macs);
         add_times(row.nanoseconds, row.float_nanoseconds);
-        json.close_object();
-    }
-    json.close_array();
-    json.key("warnings");
-    json.open_array();
-    for (const std::string& warning : all.warnings()) json.value(warning);
-    json.close_array();
+    });
+    json.array("warnings", all.warnings());
     json.close_object();
     return json.text() + "\n";
 }

@@ -160,19 +160,13 @@ inline void add_sensitivity(json_writer& json, const sensitivity_report& report)
     json.member("metric", report.metric);
     json.member("floats", report.floats);
     json.member("quantized", report.quantized);
-    json.key("rows");
-    json.open_array();
-    for (const row_sensitivity& one : report.rows) {
-        json.new_line();
-        json.open_object();
+    json.rows("rows", report.rows, [&](const row_sensitivity& one) {
         json.member("row", one.what.row);
         json.member("name", one.what.name);
         json.member("operation", one.what.operation);
         json.member("alone", one.alone);
         json.member("without", one.without);
-        json.close_object();
-    }
-    json.close_array();
+    });
     json.close_object();
 }
 }  // namespace detail

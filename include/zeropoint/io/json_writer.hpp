@@ -48,12 +48,37 @@ public:
         value(what);
     }
     template <class Values> void array(std::string_view name, const Values& values) {
+        array(name, values, [&](const auto& one) { value(one); });
+    }
+    /// Of what `add(one)` writes for each value.
+    template <class Values, class Add> void array(std::string_view name, const Values& values, Add add) {
         key(name);
         open_array();
-        for (const auto& one : values) value(one);
+        for (const auto& one : values) add(one);
         close_array();
     }
-    /// A new line in front of the next value, so that long arrays can be read.
+    /// An object, whose members `add()` writes.
+    template <class Add> void object(Add add) {
+        open_object();
+        add();
+        close_object();
+    }
+    template <class Add> void object(std::string_view name, Add add) {
+        key(name);
+        object(add);
+    }
+    /// An array of objects, whose members `add(one)` writes for each value.
+    template <class Values, class Add> void objects(std::string_view name, const Values& values, Add add) {
+        array(name, values, [&](const auto& one) { object([&] { add(one); }); });
+    }
+    /// The same, each on a line of its own, so that long arrays can be read.
+    template <class Values, class Add> void rows(std::string_view name, const Values& values, Add add) {
+        array(name, values, [&](const auto& one) {
+            new_line();
+            object([&] { add(one); });
+        });
+    }
+    /// A new line in front of the next value.
     void new_line() { starts_line_ = true; }
     const std::string& text() const { return text_; }
 
