@@ -48,10 +48,8 @@ public:
     }
     /// As the network's call.
     template <class Input, class Output> void operator()(const Input& x, Output&& y, workspace& memory) {
-        const auto xs = detail::input_side<Stage, typename detail::input_pack<Input>::type>::checked(
-            detail::input_pack<Input>::make(x), memory.bytes);
-        using pack = detail::output_pack<std::remove_reference_t<Output>>;
-        const auto ys = detail::output_side<Stage, typename pack::type>::checked(pack::make(y));
+        const auto xs = detail::input_side<Stage, Input>::checked(x, memory.bytes);
+        const auto ys = detail::output_side<Stage, std::remove_reference_t<Output>>::checked(y);
         run(xs.data(), ys.data(), memory.bytes);
     }
     /// The same over plain pointers, without checks.

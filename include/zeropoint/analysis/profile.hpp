@@ -87,13 +87,13 @@ namespace detail {
 /// Runs a network by itself and row by row, and keeps the least time of each.
 template <class Stage, class Input> class row_timer {
     using clock = std::chrono::steady_clock;
-    using side = input_side<Stage, typename input_pack<Input>::type>;
+    using side = input_side<Stage, Input>;
 
 public:
     row_timer(const network<Stage>& model, const Input& x)
         : model_(model),
           arena_(static_cast<std::size_t>(Stage::table.arena_bytes) + 1),
-          inputs_(side::checked(input_pack<Input>::make(x), arena_.data())),
+          inputs_(side::checked(x, arena_.data())),
           best(network<Stage>::rows().size(), 1e30) {
         for (const port& p : network<Stage>::outputs()) {
             outputs_.emplace_back(static_cast<std::size_t>(p.extents.size()) * 4);
@@ -121,7 +121,7 @@ private:
     static double nanoseconds(clock::duration time) { return std::chrono::duration<double, std::nano>(time).count(); }
     const network<Stage>& model_;
     aligned_buffer arena_;
-    decltype(side::checked(std::declval<const typename input_pack<Input>::type&>(), nullptr)) inputs_;
+    typename side::pointers inputs_;
     std::vector<aligned_buffer> outputs_;
     std::vector<void*> pointers_;
     double clock_cost_ = 1e30;

@@ -185,10 +185,8 @@ public:
 
     /// y = model(x, y, memory), as zp::network's call.
     template <class Input, class Output> void operator()(const Input& x, Output&& y, workspace& memory) const {
-        const auto xs = detail::input_side<float_stage, typename detail::input_pack<Input>::type>::checked(
-            detail::input_pack<Input>::make(x), memory.copies_.data());
-        using output_pack = detail::output_pack<std::remove_reference_t<Output>>;
-        const auto ys = detail::output_side<float_stage, typename output_pack::type>::checked(output_pack::make(y));
+        const auto xs = detail::input_side<float_stage, Input>::checked(x, memory.copies_.data());
+        const auto ys = detail::output_side<float_stage, std::remove_reference_t<Output>>::checked(y);
         run(xs.data(), ys.data(), memory);
     }
     template <class Input, class Output> void operator()(const Input& x, Output&& y) const {

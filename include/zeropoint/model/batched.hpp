@@ -199,8 +199,8 @@ public:
                       "batched(zp::nchw(x), y, memory): zp::nchw is of one image: bring each image's channels "
                       "innermost first, with "
                       "zp::kernel::nchw_to_nhwc");
-        const auto xs = input_side<Input>::checked(detail::input_pack<Input>::make(x), memory.bytes);
-        const auto ys = output_side<Output>::checked(detail::output_pack<std::remove_reference_t<Output>>::make(y));
+        const auto xs = input_side<Input>::checked(x, memory.bytes);
+        const auto ys = output_side<Output>::checked(y);
         run(xs.data(), ys.data(), memory.bytes);
     }
     /// The same over plain pointers, one a port, without checks.
@@ -220,10 +220,8 @@ public:
     }
 
 private:
-    template <class Input> using input_side = detail::input_side<stage_type, typename detail::input_pack<Input>::type>;
-    template <class Output>
-    using output_side =
-        detail::output_side<stage_type, typename detail::output_pack<std::remove_reference_t<Output>>::type>;
+    template <class Input> using input_side = detail::input_side<stage_type, Input>;
+    template <class Output> using output_side = detail::output_side<stage_type, std::remove_reference_t<Output>>;
     template <class Input, class Output>
     static constexpr bool is_checked_early = input_side<Input>::is_early&& output_side<Output>::is_early;
 

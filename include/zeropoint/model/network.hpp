@@ -177,8 +177,8 @@ public:
             "model(x, y, memory, executor): executor must have workers(), an int, and run(parts, body), which "
             "calls body(part) for each part of [0, parts): see zp::executor");
         if constexpr (executor<Executor> && Stage::is_valid) {
-            const auto xs = input_side<Input>::checked(detail::input_pack<Input>::make(x), memory.bytes);
-            const auto ys = output_side<Output>::checked(detail::output_pack<std::remove_reference_t<Output>>::make(y));
+            const auto xs = input_side<Input>::checked(x, memory.bytes);
+            const auto ys = output_side<Output>::checked(y);
             run_parts(xs.data(), ys.data(), memory.bytes, Workers, with);
         }
     }
@@ -266,9 +266,8 @@ public:
     }
 
 private:
-    template <class Input> using input_side = detail::input_side<Stage, typename detail::input_pack<Input>::type>;
-    template <class Output>
-    using output_side = detail::output_side<Stage, typename detail::output_pack<std::remove_reference_t<Output>>::type>;
+    template <class Input> using input_side = detail::input_side<Stage, Input>;
+    template <class Output> using output_side = detail::output_side<Stage, std::remove_reference_t<Output>>;
     template <class Input, class Output>
     static constexpr bool is_checked_early = input_side<Input>::is_early&& output_side<Output>::is_early;
     static constexpr int returned_bytes = output_shape.size() * static_cast<int>(sizeof(output_value));
@@ -288,8 +287,8 @@ private:
     template <class Input, class Output>
     void call(const Input& x, Output& y, std::byte* arena) const noexcept(is_checked_early<Input, Output>) {
         if constexpr (Stage::is_valid) {  // else the verdict has said why not, and this would say it again
-            const auto xs = input_side<Input>::checked(detail::input_pack<Input>::make(x), arena);
-            const auto ys = output_side<Output>::checked(detail::output_pack<Output>::make(y));
+            const auto xs = input_side<Input>::checked(x, arena);
+            const auto ys = output_side<Output>::checked(y);
             run(xs.data(), ys.data(), arena);
         }
     }

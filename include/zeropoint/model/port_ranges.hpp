@@ -194,8 +194,8 @@ template <class Stage, int P> class input_argument {
 
 public:
     template <class Range>
-    static constexpr bool is_early = is_static<typename plain_range<Range>::type> &&
-                                     (!takes_indices || is_unchecked<Range>);
+    static constexpr bool is_early = is_static<typename plain_range<std::remove_const_t<Range>>::type> &&
+                                     (!takes_indices || is_unchecked<std::remove_const_t<Range>>);
 
     template <class Range>
     static const void* checked(const Range& x, [[maybe_unused]] std::byte* arena) noexcept(is_early<Range>) {
@@ -272,94 +272,59 @@ template <class... Ranges> constexpr int argument_for(int p, const char* name) {
 
 /// The ranges of a side of a call as a tuple: one that stands alone is that of the only port.
 template <class X> struct input_pack {
-    using type = input_ranges<X>;
-    static type make(const X& x) noexcept { return {{x}}; }
+    using tuple = std::tuple<const X&>;
+    static tuple make(const X& x) noexcept { return {x}; }
 };
 template <class... Ranges> struct input_pack<input_ranges<Ranges...>> {
-    using type = input_ranges<Ranges...>;
-    static const type& make(const type& x) noexcept { return x; }
+    using tuple = std::tuple<const Ranges&...>;
+    static const tuple& make(const input_ranges<Ranges...>& x) noexcept { return x.values; }
 };
 template <class Y> struct output_pack {
-    using type = output_ranges<Y>;
-    static type make(Y& y) noexcept { return {{y}}; }
+    using tuple = std::tuple<Y&>;
+    static tuple make(Y& y) noexcept { return {y}; }
 };
 template <class... Ranges> struct output_pack<output_ranges<Ranges...>> {
-    using type = output_ranges<Ranges...>;
-    static const type& make(const type& y) noexcept { return y; }
+    using tuple = std::tuple<Ranges&...>;
+    static const tuple& make(const output_ranges<Ranges...>& y) noexcept { return y.values; }
 };
 template <class... Ranges>
 struct output_pack<const output_ranges<Ranges...>> : output_pack<output_ranges<Ranges...>> {};
 
+/// What tells the sides of a call apart.
+template <class Stage> struct input_ports {
+    using pointer = const void*;
+    static constexpr int count = ports<Stage>::input_count;
+    template <int P> static constexpr port at = ports<Stage>::template input<P>;
+    template <int P> using argument = input_argument<Stage, P>;
+    template <int Given> using rule = ranges_for_inputs<Given, count>;
+};
+template <class Stage> struct output_ports {
+    using pointer = void*;
+    static constexpr int count = ports<Stage>::output_count;
+    template <int P> static constexpr port at = ports<Stage>::template output<P>;
+    template <int P> using argument = output_argument<Stage, P>;
+    template <int Given> using rule = ranges_for_outputs<Given, count>;
+};
+
 /// All ranges of a side of a call: how they are checked, and whether when the program is compiled. A rule that they break has been said,
 /// and nothing else follows from it: their pointers are null then.
-template <class Stage, class Pack> struct input_side;
-template <class Stage, class... Ranges> struct input_side<Stage, input_ranges<Ranges...>> {
-    using ports = detail::ports<Stage>;
-    static constexpr int count = ports::input_count;
-    static constexpr auto sequence = std::make_integer_sequence<int, count>{};
-    template <int P>
-    static constexpr int argument_of = argument_for<const Ranges...>(P,
-                                                                     ports::inputs[static_cast<std::size_t>(P)].name);
+template <class Ports, class Tuple> struct call_side;
+template <class Ports, class... Ranges> struct call_side<Ports, std::tuple<Ranges&...>> {
+    static constexpr auto sequence = std::make_integer_sequence<int, Ports::count>{};
+    using pointers = std::array<typename Ports::pointer, static_cast<std::size_t>(Ports::count)>;
+    template <int P> static constexpr int argument_of = argument_for<Ranges...>(P, Ports::template at<P>.name);
 
     static constexpr bool fits =
-        sizeof...(Ranges) == static_cast<std::size_t>(count)&&[]<int... P>(std::integer_sequence<int, P...>) {
+        sizeof...(Ranges) == static_cast<std::size_t>(Ports::count)&&[]<int... P>(std::integer_sequence<int, P...>) {
         return ((argument_of<P> >= 0) && ...);
     }
     (sequence);
     /// Says what does not fit. A failed static_assert in a constant would spread to all that uses it.
     static void check_rules() noexcept {
         constexpr int given = static_cast<int>(sizeof...(Ranges));
-        static_cast<void>(sizeof(ranges_for_inputs<given, count>));
-        if constexpr (given == count) []<int... P>(std::integer_sequence<int, P...>) {
-                (static_cast<void>(sizeof(range_for_port<name_of_port<ports::template input<P>>, argument_of<P> >= 0>)),
-                 ...);
-            }
-        (sequence);
-    }
-    template <int P>
-    using argument_at =
-        argument<const std::tuple_element_t<static_cast<std::size_t>(argument_of<P>), std::tuple<Ranges...>>>;
-
-    static constexpr bool is_early = []<int... P>(std::integer_sequence<int, P...>) {
-        if constexpr (fits)
-            return (input_argument<Stage, P>::template is_early<std::remove_const_t<typename argument_at<P>::range>> &&
-                    ...);
-        else return true;
-    }
-    (sequence);
-    static std::array<const void*, static_cast<std::size_t>(count)> checked(const input_ranges<Ranges...>& x,
-                                                                            std::byte* arena) noexcept(is_early) {
-        check_rules();
-        return [&]<int... P>(std::integer_sequence<int, P...>)
-            ->std::array<const void*, static_cast<std::size_t>(count)> {
-            if constexpr (fits)
-                return {input_argument<Stage, P>::checked(
-                    argument_at<P>::values(std::get<static_cast<std::size_t>(argument_of<P>)>(x.values)), arena)...};
-            else return {};
-        }
-        (sequence);
-    }
-};
-template <class Stage, class Pack> struct output_side;
-template <class Stage, class... Ranges> struct output_side<Stage, output_ranges<Ranges...>> {
-    using ports = detail::ports<Stage>;
-    static constexpr int count = ports::output_count;
-    static constexpr auto sequence = std::make_integer_sequence<int, count>{};
-    template <int P>
-    static constexpr int argument_of = argument_for<Ranges...>(P, ports::outputs[static_cast<std::size_t>(P)].name);
-
-    static constexpr bool fits =
-        sizeof...(Ranges) == static_cast<std::size_t>(count)&&[]<int... P>(std::integer_sequence<int, P...>) {
-        return ((argument_of<P> >= 0) && ...);
-    }
-    (sequence);
-    /// Says what does not fit. A failed static_assert in a constant would spread to all that uses it.
-    static void check_rules() noexcept {
-        constexpr int given = static_cast<int>(sizeof...(Ranges));
-        static_cast<void>(sizeof(ranges_for_outputs<given, count>));
-        if constexpr (given == count) []<int... P>(std::integer_sequence<int, P...>) {
-                (static_cast<void>(
-                     sizeof(range_for_port<name_of_port<ports::template output<P>>, argument_of<P> >= 0>)),
+        static_cast<void>(sizeof(typename Ports::template rule<given>));
+        if constexpr (given == Ports::count) []<int... P>(std::integer_sequence<int, P...>) {
+                (static_cast<void>(sizeof(range_for_port<name_of_port<Ports::template at<P>>, argument_of<P> >= 0>)),
                  ...);
             }
         (sequence);
@@ -369,21 +334,30 @@ template <class Stage, class... Ranges> struct output_side<Stage, output_ranges<
 
     static constexpr bool is_early = []<int... P>(std::integer_sequence<int, P...>) {
         if constexpr (fits)
-            return (output_argument<Stage, P>::template is_early<typename argument_at<P>::range> && ...);
+            return (Ports::template argument<P>::template is_early<typename argument_at<P>::range> && ...);
         else return true;
     }
     (sequence);
-    static std::array<void*, static_cast<std::size_t>(count)> checked(const output_ranges<Ranges...>& y) noexcept(
-        is_early) {
+    /// Inputs have an arena, in which they may be changed.
+    template <class... Arena>
+    static pointers check(const std::tuple<Ranges&...>& ranges, Arena... arena) noexcept(is_early) {
         check_rules();
-        return [&]<int... P>(std::integer_sequence<int, P...>)->std::array<void*, static_cast<std::size_t>(count)> {
+        return [&]<int... P>(std::integer_sequence<int, P...>)->pointers {
             if constexpr (fits)
-                return {output_argument<Stage, P>::checked(
-                    argument_at<P>::values(std::get<static_cast<std::size_t>(argument_of<P>)>(y.values)))...};
+                return {Ports::template argument<P>::checked(
+                    argument_at<P>::values(std::get<static_cast<std::size_t>(argument_of<P>)>(ranges)), arena...)...};
             else return {};
         }
         (sequence);
     }
+};
+template <class Stage, class X> struct input_side : call_side<input_ports<Stage>, typename input_pack<X>::tuple> {
+    static auto checked(const X& x, std::byte* arena) noexcept(input_side::is_early) {
+        return input_side::check(input_pack<X>::make(x), arena);
+    }
+};
+template <class Stage, class Y> struct output_side : call_side<output_ports<Stage>, typename output_pack<Y>::tuple> {
+    static auto checked(Y& y) noexcept(output_side::is_early) { return output_side::check(output_pack<Y>::make(y)); }
 };
 
 }  // namespace detail
