@@ -7,10 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <new>
 #include <span>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
@@ -18,6 +16,7 @@
 #include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/kernel/recurrent/byte_cell.hpp>
 #include <zeropoint/graph/context.hpp>
+#include <zeropoint/operators/integer_recurrent_block.hpp>
 #include <zeropoint/operators/recurrent_steps.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 #include <zeropoint/scheme/quantize.hpp>
@@ -198,80 +197,50 @@ private:
 };
 
 /// LSTM and GRU nodes over codes of 8 bits.
-template <recurrent_key Key, class Arch> struct byte_recurrent_form {
+template <recurrent_key Key, class Arch>
+struct byte_recurrent_form : integer_recurrent_block<byte_recurrent_form<Key, Arch>, byte_recurrent_header,
+                                                     byte_recurrent_layout<byte_cell_of<Key, Arch>>> {
     using value = storage_of<Key.storage>;
     using cell = byte_cell_of<Key, Arch>;
     using layout = byte_recurrent_layout<cell>;
 
-    static constexpr int parameter_bytes(const node_view& v) {
-        const recurrent_geometry g(v);
-        std::size_t bytes = align_up(sizeof(byte_recurrent_header));
-        for (int layer = 0; layer != g.options.layers; ++layer)
-            bytes += static_cast<std::size_t>(g.directions()) * layout(g, layer).bytes;
-        return static_cast<int>(bytes);
-    }
     static constexpr int scratch_bytes(const node_view& v) {
         return static_cast<int>(byte_recurrent_scratch<cell>(recurrent_geometry(v)).bytes);
     }
-    static refusal pack(const preparation& p, const node_parameters& from) {
-        const recurrent_geometry g(p.at);
-        const auto& header = *new (p.block) byte_recurrent_header(header_of(p));
-        std::byte* block = p.block + align_up(sizeof header);
-        std::size_t matrix = 0, vector = 0;
-        for (int layer = 0; layer != g.options.layers; ++layer)
-            for (int direction = 0; direction != g.directions(); ++direction, matrix += 2) {
-                const layout at(g, layer);
-                const quantized_weights &ih = from.matrices[matrix], &hh = from.matrices[matrix + 1];
-                const std::vector<float> none, &bias_ih = g.options.bias ? from.vectors[vector++] : none,
-                                               &bias_hh = g.options.bias ? from.vectors[vector++] : none;
-                const float x_scale = layer == 0 ? p.x_qparams().scale : byte_state_scale;
-                const kernel::byte_codes codes = layer == 0 ? header.x : kernel::byte_codes{};
-                const int lowest = codes.is_signed ? -128 : 0, highest = codes.is_signed ? 127 : 255,
-                          largest_x = std::max(codes.zero_point - lowest, highest - codes.zero_point);
-                if (!byte_cell_numbers::fits(g, at.extents.inputs, x_scale, largest_x, ih, hh, bias_ih, bias_hh))
-                    return {
-                        "what gates sum up must stay below 65536 for all codes of the input: calibrate on real data"};
-                const byte_cell_numbers numbers(g, x_scale, ih.scales, hh.scales, bias_ih, bias_hh);
-                cell::pack(at.extents, codes, reinterpret_cast<const std::int8_t*>(ih.codes.data()),
-                           reinterpret_cast<const std::int8_t*>(hh.codes.data()), numbers.view(), block);
-                const auto put = [&](int place, const std::vector<float>& values) {
-                    std::byte* to = block + at.floats + 4 * static_cast<std::size_t>(place * g.sums());
-                    if (!values.empty()) std::memcpy(to, values.data(), values.size() * sizeof values[0]);
-                };
-                put(0, ih.scales);  // these, for files
-                put(1, hh.scales);
-                put(2, bias_ih);
-                put(3, bias_hh);
-                std::memcpy(block + at.shift, &numbers.shift, sizeof numbers.shift);
-                block += at.bytes;
-            }
-        return {};
+    static byte_recurrent_header header_of(const preparation& p) {
+        constexpr bool is_signed = std::is_signed_v<value>;
+        byte_recurrent_header header{};
+        header.x = {p.x_qparams().zero_point, is_signed};
+        bool same = true, only_flipped = true;
+        for (int h = -128; h != 128; ++h) {
+            const auto code = static_cast<std::uint8_t>(quantize(
+                static_cast<float>(h) * byte_state_scale, p.y_qparams(), p.y_type().quant_min, p.y_type().quant_max));
+            header.output[is_signed ? h + 128 : h & 255] = code;
+            same = same && code == static_cast<std::uint8_t>(h);
+            only_flipped = only_flipped && code == static_cast<std::uint8_t>(h ^ 128);
+        }
+        header.conversion = same           ? byte_recurrent_header::as_they_are
+                            : only_flipped ? byte_recurrent_header::flipped
+                                           : byte_recurrent_header::by_table;
+        return header;
     }
-    static node_parameters unpack(const preparation& p) {
-        const recurrent_geometry g(p.at);
-        const std::byte* block = p.block + align_up(sizeof(byte_recurrent_header));
-        node_parameters all;
-        for (int layer = 0; layer != g.options.layers; ++layer)
-            for (int direction = 0; direction != g.directions(); ++direction) {
-                const layout at(g, layer);
-                const auto* floats = reinterpret_cast<const float*>(block + at.floats);
-                const auto next = [&] {
-                    floats += g.sums();
-                    return std::vector<float>(floats - g.sums(), floats);
-                };
-                quantized_weights ih, hh;
-                ih.codes.resize(static_cast<std::size_t>(g.sums()) * static_cast<std::size_t>(at.extents.inputs));
-                hh.codes.resize(static_cast<std::size_t>(g.sums()) * static_cast<std::size_t>(g.hidden));
-                cell::unpack(at.extents, block, reinterpret_cast<std::int8_t*>(ih.codes.data()),
-                             reinterpret_cast<std::int8_t*>(hh.codes.data()));
-                ih.scales = next();
-                hh.scales = next();
-                all.matrices.push_back(std::move(ih));
-                all.matrices.push_back(std::move(hh));
-                for (int i = 0; i != (g.options.bias ? 2 : 0); ++i) all.vectors.push_back(next());
-                block += at.bytes;
-            }
-        return all;
+    static const char* pack_layer(const preparation& p, const byte_recurrent_header& header,
+                                  const recurrent_geometry& g, int layer, const layout& at,
+                                  const recurrent_weights& from, std::byte* block) {
+        const float x_scale = layer == 0 ? p.x_qparams().scale : byte_state_scale;
+        const kernel::byte_codes codes = layer == 0 ? header.x : kernel::byte_codes{};
+        const int lowest = codes.is_signed ? -128 : 0, highest = codes.is_signed ? 127 : 255,
+                  largest_x = std::max(codes.zero_point - lowest, highest - codes.zero_point);
+        if (!byte_cell_numbers::fits(g, at.extents.inputs, x_scale, largest_x, from.ih, from.hh, from.bias_ih,
+                                     from.bias_hh))
+            return "what gates sum up must stay below 65536 for all codes of the input: calibrate on real data";
+        const byte_cell_numbers numbers(g, x_scale, from.ih.scales, from.hh.scales, from.bias_ih, from.bias_hh);
+        cell::pack(at.extents, codes, from.codes_ih(), from.codes_hh(), numbers.view(), block);
+        std::memcpy(block + at.shift, &numbers.shift, sizeof numbers.shift);
+        return nullptr;
+    }
+    static void unpack_layer(const layout& at, const std::byte* block, std::int8_t* codes_ih, std::int8_t* codes_hh) {
+        cell::unpack(at.extents, block, codes_ih, codes_hh);
     }
     static void run(const node& n, const context& c) noexcept {
         auto* y = c.out<value>(n);
@@ -296,25 +265,6 @@ template <recurrent_key Key, class Arch> struct byte_recurrent_form {
             for (std::size_t i = 0; i != count; ++i) y[i] = static_cast<value>(y[i] ^ 128);
         if (header.conversion == byte_recurrent_header::by_table)
             kernel::lookup_table<Arch>(y, count, reinterpret_cast<const value*>(header.output), y);
-    }
-
-private:
-    static byte_recurrent_header header_of(const preparation& p) {
-        constexpr bool is_signed = std::is_signed_v<value>;
-        byte_recurrent_header header{};
-        header.x = {p.x_qparams().zero_point, is_signed};
-        bool same = true, only_flipped = true;
-        for (int h = -128; h != 128; ++h) {
-            const auto code = static_cast<std::uint8_t>(quantize(
-                static_cast<float>(h) * byte_state_scale, p.y_qparams(), p.y_type().quant_min, p.y_type().quant_max));
-            header.output[is_signed ? h + 128 : h & 255] = code;
-            same = same && code == static_cast<std::uint8_t>(h);
-            only_flipped = only_flipped && code == static_cast<std::uint8_t>(h ^ 128);
-        }
-        header.conversion = same           ? byte_recurrent_header::as_they_are
-                            : only_flipped ? byte_recurrent_header::flipped
-                                           : byte_recurrent_header::by_table;
-        return header;
     }
 };
 

@@ -159,11 +159,7 @@ template <recurrent_key Key, class Arch, class Policies> struct coded_recurrent_
     using cells = coded_recurrent_cells<Key, layout, Arch>;
 
     static constexpr int parameter_bytes(const node_view& v) {
-        const recurrent_geometry g(v);
-        std::size_t bytes = 0;
-        for (int layer = 0; layer != g.options.layers; ++layer)
-            bytes += static_cast<std::size_t>(g.directions()) * layout(g, layer).bytes;
-        return static_cast<int>(bytes);
+        return static_cast<int>(bytes_of_layers<layout>(recurrent_geometry(v)));
     }
     /// Of calls of fewer steps too, which can need more: they are one band and not two.
     static constexpr int scratch_bytes(const node_view& v) {

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <new>
 #include <span>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include <zeropoint/kernel/recurrent/gates_int16.hpp>
 #include <zeropoint/graph/context.hpp>
 #include <zeropoint/operators/integer_product.hpp>
+#include <zeropoint/operators/integer_recurrent_block.hpp>
 #include <zeropoint/operators/recurrent_steps.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 #include <zeropoint/scheme/quantize.hpp>
@@ -92,12 +92,6 @@ template <class Arch> struct int16_recurrent_layout {
 private:
     static constexpr std::size_t count(const recurrent_geometry& g) { return static_cast<std::size_t>(g.sums()); }
 };
-template <class Arch> constexpr std::size_t int16_recurrent_bytes(const recurrent_geometry& g) {
-    std::size_t bytes = align_up(sizeof(int16_recurrent_header));
-    for (int layer = 0; layer != g.options.layers; ++layer)
-        bytes += static_cast<std::size_t>(g.directions()) * int16_recurrent_layout<Arch>(g, layer).bytes;
-    return bytes;
-}
 
 /// The memory that steps in integers work in.
 template <class Arch> struct int16_recurrent_scratch {
@@ -122,74 +116,6 @@ private:
         return align_up(sizeof(Value) * static_cast<std::size_t>(count));
     }
 };
-
-/// Fills the block of a node over codes. Null, or a sentence where its scales cannot be.
-template <class Arch>
-const char* pack_int16_recurrent(const recurrent_geometry& g, const preparation& p, const node_parameters& from) {
-    auto& header = *new (p.block) int16_recurrent_header;
-    header.y = p.y_qparams();
-    header.least = p.y_type().quant_min;
-    header.most = p.y_type().quant_max;
-    std::byte* block = p.block + align_up(sizeof header);
-    std::size_t matrix = 0, vector = 0;
-    for (int layer = 0; layer != g.options.layers; ++layer)
-        for (int direction = 0; direction != g.directions(); ++direction, matrix += 2) {
-            const int16_recurrent_layout<Arch> at(g, layer);
-            const quantized_weights &ih = from.matrices[matrix], &hh = from.matrices[matrix + 1];
-            const float x_scale = layer == 0 ? p.x_qparams().scale : kernel::state_scale_int16;
-            if (!gate_factors::fits(gate_factors::largest_step(x_scale, ih.scales, hh.scales)))
-                return "scales of inputs times scales of weights must be below 16: calibrate on real data";
-            const std::vector<float> none, &bias_ih = g.options.bias ? from.vectors[vector++] : none,
-                                           &bias_hh = g.options.bias ? from.vectors[vector++] : none;
-            at.from_input.pack(reinterpret_cast<const std::int8_t*>(ih.codes.data()), int16_state_codes, block);
-            at.from_state.pack(reinterpret_cast<const std::int8_t*>(hh.codes.data()), int16_state_codes,
-                               block + at.state_panels);
-            const gate_factors factors(x_scale, ih.scales, hh.scales, bias_ih, bias_hh);
-            const auto put = [&](std::size_t place, const auto& values) {
-                if (!values.empty()) std::memcpy(block + place, values.data(), values.size() * sizeof values[0]);
-            };
-            put(at.x_multiplier, factors.x_multiplier);
-            put(at.h_multiplier, factors.h_multiplier);
-            put(at.x_bias, factors.x_bias);
-            put(at.h_bias, factors.h_bias);
-            const std::size_t each = 4 * static_cast<std::size_t>(g.sums());
-            put(at.floats, ih.scales);  // these, for files
-            put(at.floats + each, hh.scales);
-            put(at.floats + 2 * each, bias_ih);
-            put(at.floats + 3 * each, bias_hh);
-            std::memcpy(block + at.shift, &factors.shift, sizeof factors.shift);
-            block += at.bytes;
-        }
-    return nullptr;
-}
-/// The inverse.
-template <class Arch> node_parameters unpack_int16_recurrent(const recurrent_geometry& g, const std::byte* block) {
-    const auto& header = *reinterpret_cast<const int16_recurrent_header*>(block);
-    block += align_up(sizeof header);
-    node_parameters all;
-    for (int layer = 0; layer != g.options.layers; ++layer)
-        for (int direction = 0; direction != g.directions(); ++direction) {
-            const int16_recurrent_layout<Arch> at(g, layer);
-            const auto* floats = reinterpret_cast<const float*>(block + at.floats);
-            const auto next = [&] {
-                floats += g.sums();
-                return std::vector<float>(floats - g.sums(), floats);
-            };
-            const auto matrix = [&](const integer_product_kernel<Arch>& product, const std::byte* packed,
-                                    kernel::activation_codes codes) {
-                quantized_weights& weights = all.matrices.emplace_back();
-                weights.codes.resize(static_cast<std::size_t>(product.depth) *
-                                     static_cast<std::size_t>(product.channels));
-                product.unpack(packed, codes, reinterpret_cast<std::int8_t*>(weights.codes.data()));
-                weights.scales = next();
-            };
-            matrix(at.from_input, block, int16_state_codes);
-            matrix(at.from_state, block + at.state_panels, int16_state_codes);
-            for (int i = 0; i != (g.options.bias ? 2 : 0); ++i) all.vectors.push_back(next());
-            block += at.bytes;
-        }
-    return all;
-}
 
 /// Steps in integers over a packed block, for run_recurrent().
 template <recurrent_key Key, class Arch> class int16_recurrent_cells {
@@ -245,20 +171,43 @@ private:
 };
 
 /// LSTM and GRU nodes over codes of 16 bits.
-template <recurrent_key Key, class Arch> struct int16_recurrent_form {
+template <recurrent_key Key, class Arch>
+struct int16_recurrent_form
+    : integer_recurrent_block<int16_recurrent_form<Key, Arch>, int16_recurrent_header, int16_recurrent_layout<Arch>> {
     using value = std::int16_t;
+    using layout = int16_recurrent_layout<Arch>;
 
-    static constexpr int parameter_bytes(const node_view& v) {
-        return static_cast<int>(int16_recurrent_bytes<Arch>(recurrent_geometry(v)));
-    }
     static constexpr int scratch_bytes(const node_view& v) {
         return static_cast<int>(int16_recurrent_scratch<Arch>::whole(recurrent_geometry(v)));
     }
-    static refusal pack(const preparation& p, const node_parameters& from) {
-        return {pack_int16_recurrent<Arch>(recurrent_geometry(p.at), p, from)};
+    static int16_recurrent_header header_of(const preparation& p) {
+        int16_recurrent_header header;
+        header.y = p.y_qparams();
+        header.least = p.y_type().quant_min;
+        header.most = p.y_type().quant_max;
+        return header;
     }
-    static node_parameters unpack(const preparation& p) {
-        return unpack_int16_recurrent<Arch>(recurrent_geometry(p.at), p.block);
+    static const char* pack_layer(const preparation& p, const int16_recurrent_header&, const recurrent_geometry&,
+                                  int layer, const layout& at, const recurrent_weights& from, std::byte* block) {
+        const float x_scale = layer == 0 ? p.x_qparams().scale : kernel::state_scale_int16;
+        if (!gate_factors::fits(gate_factors::largest_step(x_scale, from.ih.scales, from.hh.scales)))
+            return "scales of inputs times scales of weights must be below 16: calibrate on real data";
+        at.from_input.pack(from.codes_ih(), int16_state_codes, block);
+        at.from_state.pack(from.codes_hh(), int16_state_codes, block + at.state_panels);
+        const gate_factors factors(x_scale, from.ih.scales, from.hh.scales, from.bias_ih, from.bias_hh);
+        const auto put = [&](std::size_t place, const auto& values) {
+            std::memcpy(block + place, values.data(), values.size() * sizeof values[0]);
+        };
+        put(at.x_multiplier, factors.x_multiplier);
+        put(at.h_multiplier, factors.h_multiplier);
+        put(at.x_bias, factors.x_bias);
+        put(at.h_bias, factors.h_bias);
+        std::memcpy(block + at.shift, &factors.shift, sizeof factors.shift);
+        return nullptr;
+    }
+    static void unpack_layer(const layout& at, const std::byte* block, std::int8_t* codes_ih, std::int8_t* codes_hh) {
+        at.from_input.unpack(block, int16_state_codes, codes_ih);
+        at.from_state.unpack(block + at.state_panels, int16_state_codes, codes_hh);
     }
     static void run(const node& n, const context& c) noexcept {
         auto* y = c.out<value>(n);

@@ -63,6 +63,13 @@ public:
         else return &found_;
     }
 };
+/// Of all layers and directions.
+template <class Layout> constexpr std::size_t bytes_of_layers(const recurrent_geometry& g) {
+    std::size_t bytes = 0;
+    for (int layer = 0; layer != g.options.layers; ++layer)
+        bytes += static_cast<std::size_t>(g.directions()) * Layout(g, layer).bytes;
+    return bytes;
+}
 /// do_it(geometry), of a step one that is known when it is compiled.
 template <recurrent_key Key, class Do> [[gnu::always_inline]] inline void with_geometry(const node_view& v, Do do_it) {
     static constexpr recurrent_geometry of_step = Key.step;
