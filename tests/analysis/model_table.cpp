@@ -160,11 +160,13 @@ TEST_CASE("model table: float networks and custom layers have one, too") {
 }
 
 TEST_CASE("model table: times and bytes for people") {
-    CHECK(zp::detail::time_text(0) == "0 ns");
-    CHECK(zp::detail::time_text(12.34) == "12.3 ns");
-    CHECK(zp::detail::time_text(999.4) == "999 ns");
-    CHECK(zp::detail::time_text(999.6) == "1 us");
-    CHECK(zp::detail::time_text(4567e3) == "4.57 ms");
-    CHECK(zp::detail::bytes_text(832) == "832 B");
-    CHECK(zp::detail::bytes_text(4719936) == "4.72 MB");
+    const auto time_text = [](double ns) { return zp::detail::in_units(ns, {"ns", "us", "ms", "s"}); };
+    const auto bytes_text = [](double bytes) { return zp::detail::in_units(bytes, {"B", "kB", "MB", "GB"}); };
+    CHECK(time_text(0) == "0 ns");
+    CHECK(time_text(12.34) == "12.3 ns");
+    CHECK(time_text(999.4) == "999 ns");
+    CHECK(time_text(999.6) == "1 us");
+    CHECK(time_text(4567e3) == "4.57 ms");
+    CHECK(bytes_text(832) == "832 B");
+    CHECK(bytes_text(4719936) == "4.72 MB");
 }

@@ -62,6 +62,27 @@ inline weight_comparison compare_weights(const coded_values& weights) {
     return result;
 }
 
+/// Row i of a quantized network, with nothing compared yet.
+inline row_comparison row_to_compare(std::span<const node> rows, std::span<const node> floats, const qparams* ranges,
+                                     int i) {
+    const node& n = rows[static_cast<std::size_t>(i)];
+    row_comparison row;
+    row.row = i;
+    row.name = value_name(rows, floats, i);
+    row.operation = operation_text(node_view{rows.data(), n});
+    row.computes = !changes_grid(n) && !n.op->is_input;
+    if (!changes_grid(n)) row.layer = n.name;
+    row.out = n.out.extents;
+    row.type = n.out.storage;
+    row.values = pair_statistics(n.out.extents.channels);
+    if (n.out.is_codes()) {
+        row.quantization = ranges[n.out.qparams_id];
+        row.quant_min = n.out.quant_min;
+        row.quant_max = n.out.quant_max;
+    }
+    return row;
+}
+
 /// Arrays one behind the other, of so many bytes each.
 class value_store {
 public:
@@ -159,23 +180,11 @@ private:
     }
     void add_row(int i) {
         const node& n = codes_.nodes[i];
-        row_comparison row;
-        row.row = i;
-        row.name = value_name(network<Int8Stage>::rows(), network<FloatStage>::rows(), i);
-        row.operation = detail::operation_text(codes_.view(i));
-        row.computes = !changes_grid(n) && !n.op->is_input;
-        if (!changes_grid(n)) row.layer = n.name;
+        row_comparison row =
+            detail::row_to_compare(network<Int8Stage>::rows(), network<FloatStage>::rows(), int8_network_.ranges(), i);
         if (n.op->is_boundary && codes_.nodes[n.inputs[0]].op->is_input) row.layer = row.name;  // an input
         row.reads.assign(n.inputs, n.inputs + n.input_count);
-        row.out = n.out.extents;
-        row.type = n.out.storage;
-        row.values = pair_statistics(n.out.extents.channels);
-        if (n.out.is_codes()) {
-            row.quantization = int8_network_.ranges()[n.out.qparams_id];
-            row.quant_min = n.out.quant_min;
-            row.quant_max = n.out.quant_max;
-            row.codes = code_counts(n.out.quant_min, n.out.quant_max);
-        }
+        if (n.out.is_codes()) row.codes = code_counts(n.out.quant_min, n.out.quant_max);
         if (n.at.parameter_bytes != 0 && !changes_grid(n)) {
             const node_view from = floats_.view(n.from.self);
             const preparation p{codes_.view(i), int8_network_.ranges(),

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include <zeropoint/analysis/compare.hpp>
@@ -19,21 +18,7 @@ template <class Simulated> std::vector<row_comparison> rows_to_compare(const qpa
     for (int i = 0; i != static_cast<int>(Simulated::rows().size()); ++i) {
         const node& n = Simulated::rows()[static_cast<std::size_t>(i)];
         if (n.op->is_output || n.op->is_input || (changes_grid(n) && n.is_float())) continue;
-        row_comparison row;
-        row.row = i;
-        row.name = value_name(Simulated::rows(), Simulated::float_type::rows(), i);
-        row.operation = operation_text(node_view{Simulated::rows().data(), n});
-        row.computes = !changes_grid(n);
-        row.layer = changes_grid(n) ? "" : n.name;
-        row.out = n.out.extents;
-        row.type = n.out.storage;
-        row.values = pair_statistics(n.out.extents.channels);
-        if (n.out.is_codes()) {
-            row.quantization = ranges[n.out.qparams_id];
-            row.quant_min = n.out.quant_min;
-            row.quant_max = n.out.quant_max;
-        }
-        rows.push_back(std::move(row));
+        rows.push_back(row_to_compare(Simulated::rows(), Simulated::float_type::rows(), ranges, i));
     }
     return rows;
 }

@@ -14,6 +14,7 @@
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/analysis/pair_statistics.hpp>
 #include <zeropoint/core/float_values.hpp>
+#include <zeropoint/core/number_text.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -120,18 +121,6 @@ struct comparison {
 };
 
 namespace detail {
-/// With so many digits behind the point.
-inline std::string fixed_text(int digits, double x) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.*f", digits, x);
-    return text;
-}
-/// With so many digits in all.
-inline std::string figure(int digits, double x) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.*g", digits, x);
-    return text;
-}
 inline std::string decibel_text(double x) { return x == double_infinity ? "exact" : fixed_text(1, x); }
 inline std::string percent_text(double share) { return share == 0 ? "" : fixed_text(2, 100 * share) + " %"; }
 /// "3 of 16", of channels; nothing for none.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/model/budget.hpp>
 #include <zeropoint/model/network.hpp>
 #include <zeropoint/operators/filters.hpp>
@@ -50,26 +51,15 @@ struct model_table {
 
 namespace detail {
 
-/// 12.3 us, 4.56 ms: three digits.
-template <class = void> std::string time_text(double nanoseconds) {
-    const char* units[] = {"ns", "us", "ms", "s"};
-    int unit = 0;
-    for (; nanoseconds >= 999.5 && unit != 3; ++unit) nanoseconds /= 1000;
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3g %s", nanoseconds, units[unit]);
-    return text;
-}
-template <class = void> std::string bytes_text(std::size_t bytes) {
-    const char* units[] = {"B", "kB", "MB", "GB"};
-    auto number = static_cast<double>(bytes);
+/// 12.3 us, 4.56 MB: three digits and the unit, each a thousand of the one before.
+template <class = void> std::string in_units(double number, const char* const (&units)[4]) {
     int unit = 0;
     for (; number >= 999.5 && unit != 3; ++unit) number /= 1000;
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3g %s", number, units[unit]);
-    return text;
+    return figure(3, number) + " " + units[unit];
 }
 template <class = void> std::string cost_text(const kernel::conv2d_cost& cost) {
-    return time_text(cost.nanoseconds) + ", " + bytes_text(cost.packed_bytes);
+    return in_units(cost.nanoseconds, {"ns", "us", "ms", "s"}) + ", " +
+           in_units(static_cast<double>(cost.packed_bytes), {"B", "kB", "MB", "GB"});
 }
 
 /// Why a node has its algorithm: what it costs, and what those would that are faster or smaller. (Not the plain loops,
@@ -104,11 +94,7 @@ template <class = void> std::string operator_text(const operator_info& op, const
     if (op.function != nullptr) constants = op.function->constants;
     if (&op == fused.clamp && !op.option_names.empty()) constants = bounds_of_clamp;
     std::string text = op.name;
-    for (std::size_t i = 0; i != constants.size(); ++i) {
-        char number[32];
-        std::snprintf(number, sizeof number, "%s%g", i == 0 ? "(" : ", ", double{constants[i]});
-        text += number;
-    }
+    for (std::size_t i = 0; i != constants.size(); ++i) text += (i == 0 ? "(" : ", ") + figure(6, double{constants[i]});
     return constants.empty() ? text : text + ")";
 }
 /// What a node does, with all that is fused into it.
@@ -189,10 +175,7 @@ template <class Lines> std::string aligned_columns(const Lines& lines, std::span
 }
 
 template <class = void> std::string scale_text(const qparams& quantization) {
-    if (quantization.scale == 0) return {};
-    char text[32];
-    std::snprintf(text, sizeof text, "%.6g", double{quantization.scale});
-    return text;
+    return quantization.scale == 0 ? std::string() : figure(6, double{quantization.scale});
 }
 template <class = void> std::string zero_point_text(const qparams& quantization) {
     return quantization.scale == 0 ? std::string() : std::to_string(quantization.zero_point);

@@ -6,14 +6,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/analysis/row_runner.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/json_writer.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
@@ -24,15 +23,6 @@ inline namespace v0 {
 struct profile_options {
     double seconds = 0.5;  ///< of the clock, for all networks together; of each at least two inferences are measured
 };
-
-namespace detail {
-/// "123".
-inline std::string nanoseconds_text(double nanoseconds) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.0f", nanoseconds);
-    return text;
-}
-}  // namespace detail
 
 /// One row of a network, timed. Nanoseconds are the least of all inferences, less what reading the clock takes.
 struct profiled_row {
@@ -68,7 +58,7 @@ struct network_profile {
     std::vector<std::string> warnings() const {
         std::vector<std::string> all;
         const auto times = [](double own, double floats) {
-            return detail::nanoseconds_text(own) + " ns, in float32 " + detail::nanoseconds_text(floats);
+            return detail::fixed_text(0, own) + " ns, in float32 " + detail::fixed_text(0, floats);
         };
         for (const profiled_row& row : rows)
             if (row.is_slower_than_float())
@@ -209,15 +199,11 @@ network_profile profile_beside(const network<Stage>& model, const network<FloatS
 
 /// "12.3".
 inline std::string microseconds_text(double nanoseconds) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2f", nanoseconds / 1e3);
-    return nanoseconds < 0 ? std::string() : text;
+    return nanoseconds < 0 ? std::string() : fixed_text(2, nanoseconds / 1e3);
 }
 /// a / b with so many digits behind the point, and nothing where one of them was not measured.
 inline std::string ratio_text(int digits, double a, double b, const char* unit = "") {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.*f%s", digits, a / b, unit);
-    return a < 0 || b <= 0 ? std::string() : text;
+    return a < 0 || b <= 0 ? std::string() : fixed_text(digits, a / b) + unit;
 }
 
 }  // namespace detail

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/analysis/pair_statistics.hpp>
 #include <zeropoint/analysis/simulated.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/json_writer.hpp>
 
 namespace zp {
@@ -140,11 +140,7 @@ sensitivity_report sensitivity(simulated<Net, QConfig, Arch> model, const Batche
 
 /// A table, the worst rows first.
 template <std::same_as<sensitivity_report> Report> std::string to_string(const Report& report) {
-    const auto number = [](double x) {
-        char text[32];
-        std::snprintf(text, sizeof text, "%.4g", x);
-        return std::string(text);
-    };
+    const auto number = [](double x) { return detail::figure(4, x); };
     std::vector<std::vector<std::string>> lines{{"row", "layer", "operation", "it alone", "all but it"}};
     for (const row_sensitivity& one : report.worst())
         lines.push_back(

@@ -12,6 +12,19 @@ namespace zp {
 inline namespace v0 {
 namespace detail {
 
+/// With so many digits behind the point.
+[[gnu::cold]] inline std::string fixed_text(int digits, double x) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.*f", digits, x);
+    return text;
+}
+/// With so many digits in all.
+[[gnu::cold]] inline std::string figure(int digits, double x) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.*g", digits, x);
+    return text;
+}
+
 /// Not std::to_chars: where nothing else calls it, that brings 100 kB of tables.
 [[gnu::cold]] inline std::string shortest_text(double x, bool is_float) {
     if (x != x) return "nan";

@@ -67,11 +67,9 @@ void add_warnings(const activation_report& seen, bool varies, std::vector<std::s
         warnings.push_back(seen.name + ": " + of_channels(seen.dead_channels) + " were always zero");
     else if (varies && seen.constant_channels != 0)
         warnings.push_back(seen.name + ": " + of_channels(seen.constant_channels) + " never changed");
-    if (seen.clipped_share > 0.01) {
-        char percent[16];
-        std::snprintf(percent, sizeof percent, "%.2f", 100 * seen.clipped_share);
-        warnings.push_back(seen.name + ": " + percent + " % of the values lie outside of the codes' range");
-    }
+    if (seen.clipped_share > 0.01)
+        warnings.push_back(seen.name + ": " + fixed_text(2, 100 * seen.clipped_share) +
+                           " % of the values lie outside of the codes' range");
 }
 
 /// Of the values, those outside of what the codes reach. An end of a known range may be one step beyond the codes, as the 1 of a sigmoid
@@ -102,11 +100,9 @@ template <class Calibrated> void add_coarse(const Calibrated& source, int i, int
         if (!(bits > lost_bits_reported)) return;
         all.coarse.push_back(names);
         all.coarse.back().bits = bits;
-        char text[40];
-        std::snprintf(text, sizeof text, "%.1f", bits);
         all.warnings.push_back(names.name + ": its values, from " + number_text(seen.min) + " to " +
                                number_text(seen.max) + ", are on the grid of " + names.grid + ", which costs them " +
-                               text + " bits");
+                               fixed_text(1, bits) + " bits");
     });
 }
 /// Every value whose scale another node has chosen, and every one that a concat brings to its own.
