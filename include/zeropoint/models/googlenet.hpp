@@ -10,11 +10,6 @@ inline namespace v0 {
 namespace models {
 namespace googlenet_parts {
 
-/// Convolution, batch norm with an epsilon of 1e-3, ReLU: parameters Name.conv and Name.bn.
-template <fixed_string Name, conv Options>
-struct conv_norm_relu
-    : sequential<conv_norm<Name + ".conv", Name + ".bn", Options, norm{.epsilon_millionths = 1000}>, relu> {};
-
 /// The channels of a module's four branches: 1x1; 1x1 and 3x3; 1x1 and what the paper has as 5x5, torchvision as 3x3;
 /// 1x1 behind a pool.
 struct channels {

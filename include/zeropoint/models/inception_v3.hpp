@@ -10,11 +10,6 @@ inline namespace v0 {
 namespace models {
 namespace inception_v3_parts {
 
-/// Convolution, batch norm with an epsilon of 1e-3, ReLU: parameters Name.conv and Name.bn.
-template <fixed_string Name, conv Options>
-struct conv_norm_relu
-    : sequential<conv_norm<Name + ".conv", Name + ".bn", Options, norm{.epsilon_millionths = 1000}>, relu> {};
-
 /// Any window, without a border: the extents shrink.
 constexpr conv inside(int channels, int kernel, int stride = 1) {
     return {.out_channels = channels, .kernel = kernel, .stride = stride, .bias = false};
@@ -82,12 +77,12 @@ template <fixed_string Name> struct module_e : concat<
 /// Needs images of at least 75x75.
 template <class Input = input<299, 299, 3>, int Classes = imagenet_classes>
 struct inception_v3 : model<Input,
-    inception_v3_parts::conv_norm_relu<"Conv2d_1a_3x3", inception_v3_parts::inside(32, 3, 2)>,
-    inception_v3_parts::conv_norm_relu<"Conv2d_2a_3x3", inception_v3_parts::inside(32, 3)>,
-    inception_v3_parts::conv_norm_relu<"Conv2d_2b_3x3", conv3x3(64)>,
+    conv_norm_relu<"Conv2d_1a_3x3", inception_v3_parts::inside(32, 3, 2)>,
+    conv_norm_relu<"Conv2d_2a_3x3", inception_v3_parts::inside(32, 3)>,
+    conv_norm_relu<"Conv2d_2b_3x3", conv3x3(64)>,
     inception_v3_parts::halving,
-    inception_v3_parts::conv_norm_relu<"Conv2d_3b_1x1", conv1x1(80)>,
-    inception_v3_parts::conv_norm_relu<"Conv2d_4a_3x3", inception_v3_parts::inside(192, 3)>,
+    conv_norm_relu<"Conv2d_3b_1x1", conv1x1(80)>,
+    conv_norm_relu<"Conv2d_4a_3x3", inception_v3_parts::inside(192, 3)>,
     inception_v3_parts::halving,
     inception_v3_parts::module_a<"Mixed_5b", 32>, inception_v3_parts::module_a<"Mixed_5c", 64>, inception_v3_parts::module_a<"Mixed_5d", 64>,
     inception_v3_parts::module_b<"Mixed_6a">,

@@ -15,6 +15,10 @@ inline constexpr int imagenet_classes = 1000;
 /// A convolution and its batch norm, whose names differ from network to network.
 template <fixed_string Conv, fixed_string Norm, conv Options, norm NormOptions = norm{}>
 struct conv_norm : sequential<conv2d<Conv, Options>, batch_norm2d<Norm, NormOptions>> {};
+/// Convolution, batch norm with an epsilon of 1e-3, ReLU: parameters Name.conv and Name.bn. The block of GoogLeNet and its successors.
+template <fixed_string Name, conv Options>
+struct conv_norm_relu
+    : sequential<conv_norm<Name + ".conv", Name + ".bn", Options, norm{.epsilon_millionths = 1000}>, relu> {};
 
 // The convolutions in front of a batch norm: no bias, padding that keeps the extents at stride 1.
 

@@ -37,12 +37,7 @@ constexpr operator_info make_conv2d(const char* name) {
     return info;
 }
 inline constexpr operator_info conv2d_info = make_conv2d("conv2d"), conv1d_info = make_conv2d("conv1d");
-inline constexpr operator_rules conv2d_rules = [] {
-    operator_rules rules;
-    rules.macs = &macs_of_outputs;
-    rules.tap_sums = &tap_sums_of_windows;
-    return rules;
-}();
+inline constexpr operator_rules conv2d_rules = make_filter_rules(&macs_of_outputs, tap_sums_of_windows);
 
 /// Groups and channels of a convolution over an input of so many channels: of `depthwise` one group an input channel.
 constexpr void set_channels(builder& b, node& n, const shape& in, int out_channels, int groups) {

@@ -24,12 +24,8 @@ constexpr operator_info make_conv_transpose2d(const char* name) {
 }
 inline constexpr operator_info conv_transpose2d_info = make_conv_transpose2d("conv_transpose2d"),
                                conv_transpose1d_info = make_conv_transpose2d("conv_transpose1d");
-inline constexpr operator_rules conv_transpose2d_rules = [] {
-    operator_rules rules;
-    rules.macs = &macs_of_inputs;
-    rules.tap_sums = &tap_sums_of_transposed_windows;
-    return rules;
-}();
+inline constexpr operator_rules conv_transpose2d_rules =
+    make_filter_rules(&macs_of_inputs, tap_sums_of_transposed_windows);
 
 constexpr int append_conv_transpose2d(builder& b, const operator_info& info, int x, const char* name,
                                       const conv_transpose& options) {

@@ -17,12 +17,8 @@ inline constexpr operator_info conv_transpose3d_info = [] {
     info.parameters = &parameters_of_window3d<filter_kernels::conv_transpose3d>;
     return info;
 }();
-inline constexpr operator_rules conv_transpose3d_rules = [] {
-    operator_rules rules;
-    rules.macs = &macs_of_inputs;
-    rules.tap_sums = &tap_sums_of_transposed_volumes;
-    return rules;
-}();
+inline constexpr operator_rules conv_transpose3d_rules =
+    make_filter_rules(&macs_of_inputs, tap_sums_of_transposed_volumes);
 
 }  // namespace operators
 

@@ -223,6 +223,13 @@ constexpr operator_info make_filters(const operator_kind& kind, filter_kernels f
     info.takes = bounds | channel_affine | function | addend;
     return info;
 }
+/// And its rules.
+constexpr operator_rules make_filter_rules(std::int64_t (*macs)(const node_view&), const tap_sums_rule& tap_sums) {
+    operator_rules rules;
+    rules.macs = macs;
+    rules.tap_sums = &tap_sums;
+    return rules;
+}
 
 }  // namespace operators
 }  // namespace v0

@@ -13,12 +13,9 @@ inline constexpr operator_kind gather{"gather"}, stack{"stack"};
 }
 namespace operators {
 
-template <axis Along, int... Indices> struct gather {
+template <axis Along, int... Indices> struct gather : moved_values {
     static constexpr const char* kind = "gather";
-    static constexpr bool takes_int16 = true;
     static constexpr bool takes_volumes = Along != axis::height;
-    static constexpr qparams_source range = qparams_source::of_input;
-    static constexpr bool picks_values = true;
     static constexpr int options[] = {static_cast<int>(Along), Indices...};
     static constexpr std::int32_t indices[] = {Indices...};
 

@@ -27,11 +27,8 @@ struct pixel {
 
 namespace operators {
 
-template <pixel... Pixels> struct gather_nd {
+template <pixel... Pixels> struct gather_nd : moved_values {
     static constexpr const char* kind = "gather_nd";
-    static constexpr bool takes_int16 = true;
-    static constexpr qparams_source range = qparams_source::of_input;
-    static constexpr bool picks_values = true;
     static constexpr pixel pixels[] = {Pixels...};
     static constexpr int count = sizeof...(Pixels);
     static constexpr int options[] = {Pixels.row..., Pixels.column...};
@@ -46,11 +43,8 @@ template <pixel... Pixels> struct gather_nd {
     }
 };
 
-template <int Height, int Width, pixel... Pixels> struct scatter_nd {
+template <int Height, int Width, pixel... Pixels> struct scatter_nd : moved_values {
     static constexpr const char* kind = "scatter_nd";
-    static constexpr bool takes_int16 = true;
-    static constexpr qparams_source range = qparams_source::of_input;
-    static constexpr bool picks_values = true;
     static constexpr pixel pixels[] = {Pixels...};
     static constexpr int count = sizeof...(Pixels);
     static constexpr int options[] = {Height, Width, Pixels.row..., Pixels.column...};

@@ -63,12 +63,7 @@ inline constexpr operator_info tied_linear_info = [] {
     };
     return info;
 }();
-inline constexpr operator_rules linear_rules = [] {
-    operator_rules rules;
-    rules.macs = &macs_of_outputs;
-    rules.tap_sums = &tap_sums_of_windows;
-    return rules;
-}();
+inline constexpr operator_rules linear_rules = make_filter_rules(&macs_of_outputs, tap_sums_of_windows);
 
 }  // namespace operators
 

@@ -34,11 +34,8 @@ template <axis... Along> struct flip : rearrangement<flip<Along...>> {
     }
 };
 
-template <int Height, int Width, int Channels> struct roll {
+template <int Height, int Width, int Channels> struct roll : moved_values {
     static constexpr const char* kind = "roll";
-    static constexpr bool takes_int16 = true;
-    static constexpr qparams_source range = qparams_source::of_input;
-    static constexpr bool picks_values = true;
     static constexpr int options[] = {Height, Width, Channels};
 
     static constexpr shape output_shape(shape x) { return x; }
@@ -47,11 +44,8 @@ template <int Height, int Width, int Channels> struct roll {
     }
 };
 
-template <int Height, int Width, int Channels> struct tile {
+template <int Height, int Width, int Channels> struct tile : moved_values {
     static constexpr const char* kind = "tile";
-    static constexpr bool takes_int16 = true;
-    static constexpr qparams_source range = qparams_source::of_input;
-    static constexpr bool picks_values = true;
     static constexpr int options[] = {Height, Width, Channels};
 
     static constexpr shape output_shape(shape x) { return kernel::tiled_shape(x, Height, Width, Channels); }

@@ -19,11 +19,8 @@ constexpr shape completed(const shape& in, shape wanted) {
     return wanted;
 }
 
-template <int Height, int Width, int Channels> struct reshape {
+template <int Height, int Width, int Channels> struct reshape : moved_values {
     static constexpr const char* kind = "reshape";
-    static constexpr bool takes_int16 = true;
-    static constexpr qparams_source range = qparams_source::of_input;
-    static constexpr bool picks_values = true;
     static constexpr int options[] = {Height, Width, Channels};
 
     static constexpr bool accepts(shape x) { return output_shape(x).size() == x.size(); }
