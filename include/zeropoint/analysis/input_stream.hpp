@@ -31,12 +31,9 @@ template <class Stage, class Batches, class F> void for_each_input(const Batches
         is_empty = false;
         receive(xs);
     };
-    input_receiver<Stage, decltype(counting)> receiver{counting};
-    if constexpr (is_single_batch<input_receiver<Stage, decltype(counting)>, Batches>) {
-        observe_batch(receiver, batches);
-    } else {
-        for (const auto& batch : batches) observe_batch(receiver, batch);
-    }
+    using receiver_type = input_receiver<Stage, decltype(counting)>;
+    receiver_type receiver{counting};
+    for_each_batch<receiver_type>(batches, [&](const auto& batch) { observe_batch(receiver, batch); });
     if (is_empty) raise<shape_error>("expected at least one input to look at, but there are no batches");
 }
 

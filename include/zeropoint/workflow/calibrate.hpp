@@ -195,6 +195,14 @@ template <class Prepared, class Batch> void observe_batch(Prepared& network, con
 template <class Prepared, class Batches>
 inline constexpr bool is_single_batch =
     is_batch_of_ports<Batches> || is_nchw<Batches> || is_batch<Prepared, 0, Batches>;
+/// one(batch) for each batch of an argument of calibrate.
+template <class Prepared, class Batches, class One> void for_each_batch(const Batches& batches, const One& one) {
+    if constexpr (is_single_batch<Prepared, Batches>) {
+        one(batches);
+    } else {
+        for (const auto& batch : batches) one(batch);
+    }
+}
 }  // namespace detail
 
 /// Observes every input of every batch. `batches` is any range whose elements are contiguous ranges of floats, each one or
@@ -211,17 +219,12 @@ calibrated<Net, Config, Arch> calibrate(
     prepared<Net, Config, Arch> network, const Batches& batches,
     Progress progress = [](const calibration_progress&) {}) requires(!executor<Progress>) {
     calibration_progress done;
-    const auto one = [&](const auto& batch) {
+    detail::for_each_batch<prepared<Net, Config, Arch>>(batches, [&](const auto& batch) {
         detail::observe_batch(network, batch);
         ++done.batches;
         done.samples = network.samples();
         std::invoke(progress, std::as_const(done));
-    };
-    if constexpr (detail::is_single_batch<prepared<Net, Config, Arch>, Batches>) {
-        one(batches);
-    } else {
-        for (const auto& batch : batches) one(batch);
-    }
+    });
     return calibrated<Net, Config, Arch>(std::move(network));
 }
 

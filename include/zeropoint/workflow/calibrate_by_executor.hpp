@@ -156,7 +156,7 @@ calibrated<Net, Config, Arch> calibrate(
         }
         ends.erase(ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(reported));
     };
-    const auto one = [&](const auto& batch) {
+    detail::for_each_batch<prepared<Net, Config, Arch>>(batches, [&](const auto& batch) {
 #if defined(__cpp_exceptions)
         try {
             detail::observe_batch(observing, batch);
@@ -170,12 +170,7 @@ calibrated<Net, Config, Arch> calibrate(
 #endif
         ends.push_back(observing.received());
         report();
-    };
-    if constexpr (detail::is_single_batch<prepared<Net, Config, Arch>, Batches>) {
-        one(batches);
-    } else {
-        for (const auto& batch : batches) one(batch);
-    }
+    });
     observing.run();
     report();
     return calibrated<Net, Config, Arch>(std::move(network));

@@ -16,32 +16,46 @@ namespace zp {
 inline namespace v0 {
 namespace detail {
 
+/// A node's samples as batches.
+inline kernel::const_float_batch batch_of_x(const gradient_operands& o) {
+    return {o.xs[0], static_cast<std::ptrdiff_t>(o.x_size())};
+}
+inline kernel::float_batch batch_of_dx(const gradient_operands& o) {
+    return {o.dxs[0], static_cast<std::ptrdiff_t>(o.x_size())};
+}
+inline kernel::const_float_batch batch_of_dy(const gradient_operands& o) {
+    return {o.dy, static_cast<std::ptrdiff_t>(o.y_size())};
+}
+template <class Arch> void add_bias_gradient(const gradient_operands& o) noexcept {
+    if (o.at.n.weights.has_bias)
+        kernel::add_channel_sums<Arch>(o.samples, batch_of_dy(o), o.at.y_shape().pixels(), o.at.y_shape().channels,
+                                       o.d_parameter(1));
+}
+
 /// Of the family of conv2d: weights, then biases. A linear layer is a convolution of one pixel, or of one row of them.
 struct conv2d_gradient {
     static constexpr bool begins = true;
 
     template <class Arch> static void forward(const gradient_operands& o, float* y) noexcept {
         const auto g = o.at.n.op->geometry(o.at);
-        kernel::conv2d_batch<Arch>(g, o.samples, x_of(o), o.parameter(0), o.parameter(1), o.at.n.fused.lowest,
-                                   o.at.n.fused.highest, {y, y_stride(o)}, o.scratch);
+        kernel::conv2d_batch<Arch>(g, o.samples, batch_of_x(o), o.parameter(0), o.parameter(1), o.at.n.fused.lowest,
+                                   o.at.n.fused.highest, {y, static_cast<std::ptrdiff_t>(o.y_size())}, o.scratch);
     }
     template <class Arch> static void backward(const gradient_operands& o) noexcept {
         const auto g = o.at.n.op->geometry(o.at);
-        const kernel::const_float_batch dy{o.dy, y_stride(o)};
         if (o.d_block != nullptr) {
             if (o.begins) {
                 const std::ptrdiff_t weights = std::ptrdiff_t{g.out.channels} * g.depth(),
                                      all = o.at.n.at.parameter_bytes / std::ptrdiff_t{sizeof(float)};
                 std::fill(o.d_block + weights, o.d_block + all, 0.0f);  // the bias lies behind
             }
-            kernel::conv2d_weight_gradient<Arch>(g, o.samples, x_of(o), dy, o.d_parameter(0), o.scratch, o.begins);
-            if (o.at.n.weights.has_bias)
-                kernel::add_channel_sums<Arch>(o.samples, dy, g.out.height * g.out.width, g.out.channels,
-                                               o.d_parameter(1));
+            kernel::conv2d_weight_gradient<Arch>(g, o.samples, batch_of_x(o), batch_of_dy(o), o.d_parameter(0),
+                                                 o.scratch, o.begins);
+            add_bias_gradient<Arch>(o);
         }
         if (o.dxs[0] != nullptr)
-            kernel::conv2d_input_gradient<Arch>(g, o.samples, dy, o.parameter(0),
-                                                {o.dxs[0], static_cast<std::ptrdiff_t>(o.x_size())}, o.scratch);
+            kernel::conv2d_input_gradient<Arch>(g, o.samples, batch_of_dy(o), o.parameter(0), batch_of_dx(o),
+                                                o.scratch);
     }
     template <class Arch> static std::size_t scratch_bytes(const node_view& v, int) {
         const auto g = v.n.op->geometry(v);
@@ -49,12 +63,6 @@ struct conv2d_gradient {
                std::max({kernel::conv2d_batch_scratch<Arch>(g), kernel::conv2d_input_gradient_scratch<Arch>(g),
                          kernel::conv2d_weight_gradient_scratch<Arch>(g)});
     }
-
-private:
-    static kernel::const_float_batch x_of(const gradient_operands& o) {
-        return {o.xs[0], static_cast<std::ptrdiff_t>(o.x_size())};
-    }
-    static std::ptrdiff_t y_stride(const gradient_operands& o) { return static_cast<std::ptrdiff_t>(o.y_size()); }
 };
 
 }  // namespace detail

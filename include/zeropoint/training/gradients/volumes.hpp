@@ -9,24 +9,13 @@
 #include <zeropoint/operators/conv3d.hpp>
 #include <zeropoint/operators/conv_transpose3d.hpp>
 #include <zeropoint/operators/volume_pooling.hpp>
+#include <zeropoint/training/gradients/filters.hpp>
 #include <zeropoint/training/gradients/pools.hpp>
 
 namespace zp {
 inline namespace v0 {
 namespace detail {
 
-/// The node's window, and its samples as batches.
-inline kernel::const_float_batch batch_of_x(const gradient_operands& o) {
-    return {o.xs[0], static_cast<std::ptrdiff_t>(o.x_size())};
-}
-inline kernel::const_float_batch batch_of_dy(const gradient_operands& o) {
-    return {o.dy, static_cast<std::ptrdiff_t>(o.y_size())};
-}
-template <class Arch> void add_volume_bias(const gradient_operands& o) noexcept {
-    if (o.at.n.weights.has_bias)
-        kernel::add_channel_sums<Arch>(o.samples, batch_of_dy(o), o.at.y_shape().pixels(), o.at.y_shape().channels,
-                                       o.d_parameter(1));
-}
 /// The options of a volume's pool, in the order of its record.
 inline volume_pool volume_pool_of_node(const node& n) {
     const std::span<const int> o = n.op->options;
@@ -41,11 +30,11 @@ template <> struct gradient_of<op::conv3d> {
         if (o.d_block != nullptr) {
             kernel::conv3d_weight_gradient<Arch>(g, o.samples, detail::batch_of_x(o), detail::batch_of_dy(o),
                                                  o.d_parameter(0), o.scratch);
-            detail::add_volume_bias<Arch>(o);
+            detail::add_bias_gradient<Arch>(o);
         }
         if (o.dxs[0] != nullptr)
             kernel::conv3d_input_gradient<Arch>(g, o.samples, detail::batch_of_dy(o), o.parameter(0),
-                                                {o.dxs[0], static_cast<std::ptrdiff_t>(o.x_size())}, o.scratch);
+                                                detail::batch_of_dx(o), o.scratch);
     }
     template <class Arch> static std::size_t scratch_bytes(const node_view& v, int) {
         return sizeof(float) * kernel::conv3d_gradient_scratch<Arch>(volume_window(v));
@@ -57,12 +46,11 @@ template <> struct gradient_of<op::conv_transpose3d> {
         if (o.d_block != nullptr) {
             kernel::conv_transpose3d_weight_gradient<Arch>(g, o.samples, detail::batch_of_x(o), detail::batch_of_dy(o),
                                                            o.d_parameter(0), o.scratch);
-            detail::add_volume_bias<Arch>(o);
+            detail::add_bias_gradient<Arch>(o);
         }
         if (o.dxs[0] != nullptr)
             kernel::conv_transpose3d_input_gradient<Arch>(g, o.samples, detail::batch_of_dy(o), o.parameter(0),
-                                                          {o.dxs[0], static_cast<std::ptrdiff_t>(o.x_size())},
-                                                          o.scratch);
+                                                          detail::batch_of_dx(o), o.scratch);
     }
     template <class Arch> static std::size_t scratch_bytes(const node_view& v, int) {
         return sizeof(float) * kernel::conv_transpose3d_gradient_scratch<Arch>(transposed_volume_window(v));
