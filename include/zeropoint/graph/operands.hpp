@@ -2,6 +2,9 @@
 // What the body of an operator sees of its node, in one storage.
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
+
 #include <zeropoint/graph/clamp_bounds.hpp>
 #include <zeropoint/graph/context.hpp>
 
@@ -34,6 +37,11 @@ public:
     const qparams& x_qparams(int k = 0) const { return context_.range_in(at_.n, k); }
     /// What the codes of the output mean.
     const qparams& y_qparams() const { return context_.range(at_.n); }
+    /// The code of 0 in the output; of floats 0.
+    std::int32_t y_zero_point() const {
+        if constexpr (std::is_same_v<T, float>) return 0;
+        else return y_qparams().zero_point;
+    }
     /// The output's zero point and the codes that it may have, fused clamps included.
     kernel::output_codes y_codes() const { return clamped_codes(at_.n, y_qparams()); }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <type_traits>
 
 #include <zeropoint/operators/rearrangement.hpp>
 
@@ -52,10 +51,8 @@ template <int Height, int Width, pixel... Pixels> struct scatter_nd : moved_valu
     static constexpr bool accepts(shape x) { return x.height == 1 && x.width == count; }
     static constexpr shape output_shape(shape x) { return {Height, Width, x.channels}; }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
-        T zero{};
-        if constexpr (!std::is_same_v<T, float>) zero = static_cast<T>(o.y_qparams().zero_point);
         const int channels = o.x_shape().channels;
-        std::fill_n(o.y(), Height * Width * channels, zero);
+        std::fill_n(o.y(), Height * Width * channels, static_cast<T>(o.y_zero_point()));
         for (int i = 0; i != count; ++i)
             std::memcpy(o.y() + (pixels[i].row * Width + pixels[i].column) * channels, o.x() + i * channels,
                         static_cast<std::size_t>(channels) * sizeof(T));

@@ -60,11 +60,9 @@ template <resize Options> struct interpolate {
         const auto channels = static_cast<std::size_t>(in.channels);
         if constexpr (is_linear) {
             const int p = Options.has_size() ? 0 : Options.factor, q = Options.has_size() ? 0 : Options.divisor;
-            std::int32_t zero_point = 0;
-            if constexpr (!std::is_same_v<T, float>) zero_point = o.y_qparams().zero_point;
             kernel::interpolate_bilinear<Arch>(kernel::make_linear_axis(rule, in.height, out.height, p, q),
                                                kernel::make_linear_axis(rule, in.width, out.width, p, q), channels,
-                                               zero_point, o.x(), o.y());
+                                               o.y_zero_point(), o.x(), o.y());
         } else {
             const double factor = Options.has_size() ? 0 : static_cast<double>(Options.factor) / Options.divisor;
             kernel::interpolate_nearest<Arch>(kernel::make_nearest_axis(rule, in.height, out.height, factor),

@@ -31,11 +31,6 @@ namespace operators {
 struct pooling {
     static constexpr qparams_source range = qparams_source::of_input;
     static constexpr bool takes_int16 = true, signed_by_kind = true, homogeneous = true;
-
-    template <class T> static std::int32_t zero_point(const operands<T>& o) {
-        if constexpr (std::is_same_v<T, float>) return 0;
-        else return o.y_qparams().zero_point;
-    }
 };
 struct max_pool2d : pooling {
     static constexpr cut_rule cut = cut_rule::windowed;
@@ -61,7 +56,7 @@ struct avg_pool2d : pooling {
 
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         kernel::avg_pool2d<Arch>(geometry_of_window(o.at()), options_of<window2d>(o.at().n).count_include_pad != 0,
-                                 zero_point(o), o.x(), o.y());
+                                 o.y_zero_point(), o.x(), o.y());
     }
 };
 /// The mean of the codes, ties away from zero: LiteRT's, where padding never counts. Where it does, it is 0 and not code 0.
@@ -73,7 +68,7 @@ struct avg_pool2d_of_codes : avg_pool2d {
 };
 struct adaptive_avg_pool2d : pooling {
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
-        kernel::adaptive_avg_pool2d<Arch>(o.x_shape(), o.y_shape(), zero_point(o), o.x(), o.y());
+        kernel::adaptive_avg_pool2d<Arch>(o.x_shape(), o.y_shape(), o.y_zero_point(), o.x(), o.y());
     }
 };
 

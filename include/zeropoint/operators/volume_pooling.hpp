@@ -95,16 +95,10 @@ template <volume_pool Options> struct max_pool3d : volume_pooling<Options> {
     }
 };
 
-/// The zero point of codes; floats have none.
-template <class T> std::int32_t zero_point_of(const operands<T>& o) {
-    if constexpr (std::is_same_v<T, float>) return static_cast<void>(o), 0;
-    else return o.y_qparams().zero_point;
-}
-
 template <volume_pool Options> struct avg_pool3d : volume_pooling<Options> {
     static constexpr const char* kind = "avg_pool3d";
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
-        kernel::avg_pool3d<Arch>(Options.over(o.x_shape()), Options.count_include_pad, zero_point_of(o), o.x(), o.y());
+        kernel::avg_pool3d<Arch>(Options.over(o.x_shape()), Options.count_include_pad, o.y_zero_point(), o.x(), o.y());
     }
 };
 
@@ -116,7 +110,7 @@ template <int Depth, int Height, int Width> struct adaptive_avg_pool3d {
 
     static constexpr shape output_shape(shape x) { return {Height, Width, x.channels, Depth}; }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
-        kernel::adaptive_avg_pool3d<Arch>(o.x_shape(), o.y_shape(), zero_point_of(o), o.x(), o.y());
+        kernel::adaptive_avg_pool3d<Arch>(o.x_shape(), o.y_shape(), o.y_zero_point(), o.x(), o.y());
     }
 };
 
