@@ -12,9 +12,12 @@ from torch import nn
 
 import zeropoint
 from zeropoint.cli import main
+from zeropoint.embed import pack
 from zeropoint.errors import CheckFailed, ImportRefused, ZeropointError
+from zeropoint.export.export import export_onnx
 from zeropoint.lower.context import Port
 from zeropoint.ports import ports_of, to_memory
+from zeropoint.quantize import quantize
 from zeropoint.states import sequence_port
 
 CALLS = 30
@@ -186,8 +189,67 @@ def test_cells_are_written_out(tmp_path: Path, kind: type, options: dict) -> Non
 
 
 def test_windows_inside_of_a_frame_are_no_stream(tmp_path: Path) -> None:
-    with pytest.raises(ZeropointError, match="does not run this network step by step"):
+    with pytest.raises(ZeropointError, match="does not run this network step by step; .* --stateful frames"):
         zeropoint.from_torch(Voice(nn.GRU), (torch.randn(1, 64), torch.randn(1, 1, 24)), tmp_path, stateful=CALLS)
+
+
+def test_frames(tmp_path: Path) -> None:
+    """Windows inside of a frame, and states that go on from frame to frame, as zp::stateful keeps them."""
+    torch.manual_seed(4)
+    voice, states = Voice(nn.LSTM).eval(), [torch.zeros(1, 1, 24), torch.zeros(1, 1, 24)]
+    model = tmp_path / "voice.onnx"
+    torch.onnx.export(voice, (torch.randn(1, 64), *states), str(model), input_names=["frame", "h", "c"],
+                      output_names=["score", "hn", "cn"], dynamo=False)
+    out = tmp_path / "out"
+    assert main(["import", str(model), "-o", str(out), "--stateful", "frames"]) == 0
+    text = (out / "voice.hpp").read_text()
+    assert "zp::lstm<" in text and '// The state "h", which comes out as "hn", is kept by zp::stateful.' in text
+    assert "8 inputs: largest difference" in text
+    _, inputs, outputs = ports_of(out / "voice.hpp")
+    assert [(p.name, p.extents) for p in inputs + outputs] == [("frame", (1, 64)), ("score", outputs[0].extents)] and np.prod(outputs[0].extents) == 1
+    assert main(["verify", str(out / "voice.hpp"), str(model)]) == 0
+    # What the source gives with the states that came out of the call before, and again behind a reset.
+    sound, expected = np.random.default_rng(1).standard_normal((12, 1, 64), np.float32), []
+    with torch.no_grad():
+        for frame in torch.from_numpy(sound):
+            score, *states = voice(frame, *states)
+            expected.append(score.item())
+    mine = zeropoint.build(out / "voice.hpp")
+    np.testing.assert_allclose(np.concatenate([mine(sound[:5]), mine(sound[5:])]).reshape(-1), expected, atol=1e-5)
+    mine.reset()
+    np.testing.assert_allclose(mine(sound).reshape(-1), expected, atol=1e-5)
+    # Five recordings of 12 frames, of which one is compared, then one recording, and the last quarter of it.
+    recordings = np.random.default_rng(2).standard_normal((5, 12, 64), np.float32)
+    made = quantize(out / "voice.hpp", recordings)
+    assert made.compared == 12 and made.cosine is not None and made.cosine > 0.99 and made.snr is not None and made.snr > 20
+    assert quantize(out / "voice.hpp", recordings.reshape(60, 1, 64)).compared == 15
+    assert quantize(out / "voice.hpp", [recordings[0], sound, recordings[1], recordings[2]]).compared == 12
+    with pytest.raises(ZeropointError, match="states of this network go on from call to call"):
+        export_onnx(out / "voice.hpp", made.file, tmp_path / "out.onnx")
+    assert pack(out / "voice.hpp").stat().st_size > 2000
+
+
+def test_frames_of_several_inputs(tmp_path: Path) -> None:
+    class Two(nn.Module):
+        """Scores of a frame and of what goes with it."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.windows, self.rnn = nn.Conv1d(1, 8, 8, 8), nn.GRU(12, 10)
+
+        def forward(self, frame: torch.Tensor, more: torch.Tensor, h: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            x = torch.cat([torch.relu(self.windows(frame[:, None])).amax(-1), more], -1)
+            y, h = self.rnn(x[None], h)
+            return y[0], h
+
+    torch.manual_seed(5)
+    made = zeropoint.from_torch(Two(), (torch.randn(1, 64), torch.randn(1, 4), torch.zeros(1, 1, 10)), tmp_path, name="two", stateful="frames")
+    assert made.result.inputs == 8 and made.result.difference < 1e-5
+    rng = np.random.default_rng(3)
+    pairs = {"frame": rng.standard_normal((4, 6, 64), np.float32), "more": rng.standard_normal((4, 6, 4), np.float32)}
+    assert quantize(made.header, pairs).compared == 6
+    with pytest.raises(ZeropointError, match="expected as many recordings of each input, found 4 of frame, 3 of more"):
+        quantize(made.header, pairs | {"more": pairs["more"][:3]})
 
 
 def test_models_without_states_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -196,4 +258,4 @@ def test_models_without_states_and_counts(tmp_path: Path, capsys: pytest.Capture
     for text in ("0", "many"):
         with pytest.raises(SystemExit):
             main(["import", "speech.onnx", "--stateful", text])
-        assert f"{text}: expected a number of calls, from 1 on" in capsys.readouterr().err
+        assert f"{text}: expected a number of calls, from 1 on, or frames" in capsys.readouterr().err

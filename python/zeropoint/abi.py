@@ -16,7 +16,7 @@ LIBRARY = r"""// One network and one qconfig: load, run, calibrate, convert, sav
 
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
-@METHODS@
+@INCLUDES@
 #include "@HEADER@"
 
 namespace {
@@ -26,6 +26,7 @@ using qconfig = zp::@QCONFIG@;
 using floats = decltype(zp::load<net>(""));
 using integers = @INTEGERS@;
 @OBSERVED@
+@RUNNING@
 
 std::string last_error;
 
@@ -33,8 +34,8 @@ struct session {
     std::optional<floats> real;
     std::optional<observed> seen;
     std::optional<integers> int8;
-    std::unique_ptr<floats::workspace> memory;
-    std::unique_ptr<integers::workspace> int8_memory;
+    std::optional<running<floats>> run;
+    std::optional<running<integers>> run_int8;
     std::string text;
 };
 
@@ -50,7 +51,7 @@ template <class Function> int guarded(Function function) {
 
 void become_int8(session& s, integers&& made) {
     s.int8.emplace(std::move(made));
-    s.int8_memory = std::make_unique<integers::workspace>();
+    s.run_int8.emplace(*s.int8);
 }
 
 template <class T> std::span<const T> values(const void* const* xs, int port, long long count, int each) {
@@ -68,7 +69,7 @@ void* zp_load(const char* weights) {
     auto s = std::make_unique<session>();
     if (guarded([&] {
             s->real.emplace(zp::load<net>(weights));
-            s->memory = std::make_unique<floats::workspace>();
+            s->run.emplace(*s->real);
         }) != 0)
         return nullptr;
     return s.release();
@@ -83,11 +84,17 @@ void zp_free(void* at) { delete static_cast<session*>(at); }
 /// Both check nothing: the caller has.
 int zp_run(void* at, const void* const* xs, void* const* ys) {
     auto& s = *static_cast<session*>(at);
-    return guarded([&] { s.real->run(xs, ys, s.memory->bytes); });
+    return guarded([&] { (*s.run)(xs, ys); });
 }
 int zp_run_int8(void* at, const void* const* xs, void* const* ys) {
     auto& s = *static_cast<session*>(at);
-    return guarded([&] { s.int8->run(xs, ys, s.int8_memory->bytes); });
+    return guarded([&] { (*s.run_int8)(xs, ys); });
+}
+/// Both begin anew, where calls go on from those before.
+void zp_reset(void* at) {
+    auto& s = *static_cast<session*>(at);
+    if (s.run) s.run->reset();
+    if (s.run_int8) s.run_int8->reset();
 }
 
 /// Nanoseconds of a call, the least of those that fit into so many milliseconds, and of three.
@@ -121,16 +128,39 @@ long long zp_bytes(void* at) {
 #pragma GCC visibility pop
 """
 
+# A network in the memory that it runs in: each call stands alone, or goes on with the states of the one before.
+ALONE = """template <class Network> class running {
+public:
+    explicit running(const Network& network) : network_(network) {}
+    void operator()(const void* const* xs, void* const* ys) { network_.run(xs, ys, memory_->bytes); }
+    void reset() {}
+
+private:
+    const Network& network_;
+    std::unique_ptr<typename Network::workspace> memory_ = std::make_unique<typename Network::workspace>();
+};"""
+GOING_ON = """template <class Network> class running {
+public:
+    explicit running(const Network& network) : stream_(std::make_unique<zp::stateful<Network>>(network)) { reset(); }
+    void operator()(const void* const* xs, void* const* ys) { stream_->step_network().run(xs, ys, memory_->bytes); }
+    void reset() { std::ranges::fill(memory_->bytes, std::byte{}); }
+
+private:
+    using memory = typename zp::stateful<Network>::network_type::workspace;
+    std::unique_ptr<zp::stateful<Network>> stream_;
+    std::unique_ptr<memory> memory_ = std::make_unique<memory>();
+};"""
 # What differs between presets that are calibrated and dynamic ones.
 OBSERVED = """using observed = decltype(zp::calibrate(zp::prepare<qconfig>(zp::fuse(std::declval<floats>())), std::vector<float>()));"""
-CALIBRATION = r"""/// Observes so many inputs, which lie one behind the other for each port; goes on where an earlier call stopped.
+CALIBRATION = r"""/// Observes so many inputs, which lie one behind the other for each port, where states go on one sequence; goes on where an earlier call
+/// stopped.
 int zp_calibrate(void* at, const void* const* xs, long long count) {
     auto& s = *static_cast<session*>(at);
     return guarded([&] {
         @SPANS@
         const auto batch = zp::in(@NAMES@);
-        if (s.seen) s.seen.emplace(zp::calibrate(std::move(*s.seen), batch));
-        else s.seen.emplace(zp::calibrate(zp::prepare<qconfig>(zp::fuse(*s.real)), batch));
+        if (s.seen) s.seen.emplace(zp::@CALIBRATE@(std::move(*s.seen), batch));
+        else s.seen.emplace(zp::@CALIBRATE@(zp::prepare<qconfig>(zp::fuse(*s.real)), batch));
     });
 }
 int zp_convert(void* at) {
@@ -153,14 +183,17 @@ int zp_calibrate(void*, const void* const*, long long) {
 const char* zp_report(void*) { return ""; }"""
 
 
-def library_of(header: str, net: str, qconfig: str, sizes: list[int], are_integers: list[bool]) -> str:
-    """The source for one network under one of zeropoint's qconfigs."""
+def library_of(header: str, net: str, qconfig: str, sizes: list[int], are_integers: list[bool], goes_on: bool = False) -> str:
+    """The source for one network under one of zeropoint's qconfigs. goes_on: its states do, from call to call."""
     spans = [f"const auto x{number} = values<{'std::int32_t' if integer else 'float'}>(xs, {number}, count, {size});"
              for number, (size, integer) in enumerate(zip(sizes, are_integers))]
     # What convert needs under this preset alone, and others would compile for nothing.
-    methods = "#include <zeropoint/methods/choose_by_outputs.hpp>\n" if qconfig == "robust_qconfig" else ""
+    includes = "#include <zeropoint/methods/choose_by_outputs.hpp>\n" if qconfig == "robust_qconfig" else ""
+    if goes_on:
+        includes += "#include <zeropoint/workflow/calibrate_sequences.hpp>\n"
     observed, conversion = (NOTHING_OBSERVED, DYNAMIC_CONVERSION) if is_dynamic(qconfig) else (OBSERVED, CALIBRATION)
-    return (LIBRARY.replace("@METHODS@", methods).replace("@HEADER@", header).replace("@INTEGERS@", quantized_type("net", qconfig))
-            .replace("@OBSERVED@", observed).replace("@CONVERSION@", conversion).replace("@NET@", net).replace("@QCONFIG@", qconfig)
+    return (LIBRARY.replace("@INCLUDES@", includes).replace("@RUNNING@", GOING_ON if goes_on else ALONE).replace("@HEADER@", header).replace("@INTEGERS@", quantized_type("net", qconfig))
+            .replace("@OBSERVED@", observed).replace("@CONVERSION@", conversion)
+            .replace("@CALIBRATE@", "calibrate_sequences" if goes_on else "calibrate").replace("@NET@", net).replace("@QCONFIG@", qconfig)
             .replace("@SPANS@", "\n        ".join(spans))
             .replace("@NAMES@", ", ".join(f"x{number}" for number in range(len(sizes)))))

@@ -59,14 +59,16 @@ def value_of(text: str) -> tuple[str, Any]:
     return name, np.array(found if len(found) > 1 else found[0])
 
 
-def count_of(text: str) -> int:
-    """A number from 1 on."""
+def stateful_of(text: str) -> int | str:
+    """A number from 1 on, or `frames`."""
+    if text == "frames":
+        return text
     try:
         count = int(text)
     except ValueError:
         count = 0
     if count < 1:
-        raise argparse.ArgumentTypeError(f"{text}: expected a number of calls, from 1 on")
+        raise argparse.ArgumentTypeError(f"{text}: expected a number of calls, from 1 on, or frames")
     return count
 
 
@@ -100,9 +102,9 @@ def parser_of() -> argparse.ArgumentParser:
                          help="extents of an input that has none, 1x3x224x224 or name=1x3x224x224")
     imports.add_argument("--value", type=value_of, action="append", default=[], metavar="NAME=NUMBER",
                          help="an input that is always this number, such as a rate that chooses a branch; the network has no such input")
-    imports.add_argument("--stateful", type=count_of, default=0, metavar="CALLS",
+    imports.add_argument("--stateful", type=stateful_of, default=0, metavar="CALLS|frames",
                          help="states of recurrent layers that go in and come out are left to zp::streaming; a sequence to calibrate with "
-                              "has so many calls of the model")
+                              "has so many calls of the model. frames: to zp::stateful, where a call sees a frame through windows")
     imports.add_argument("--no-verify", action="store_true", help="do not compile and compare")
     imports.add_argument("--force", action="store_true", help="write the files even where the check fails")
     imports.add_argument("--report", type=Path, help="a JSON file for the result or the problems")

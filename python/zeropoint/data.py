@@ -17,10 +17,41 @@ One = str | Path | np.ndarray
 Data = One | Mapping[str, One] | Sequence[str | Path]
 """Of a network of one input an array or its .npy. Of any number a dict by their names, an .npz whose arrays have them, or a list of such
 files and of `name=file.npy`. Each array is as the source has it, samples along the first axis."""
+Inputs = list[np.ndarray]
+"""For each port N x its extents: one input that stands alone, N being 1, or the N frames of a recording."""
 
 
-def samples_of(data: Data, ports: list[Port]) -> list[np.ndarray]:
-    """The samples for each port, N x its extents. Raises ZeropointError where data are not what the network takes."""
+def inputs_of(data: Data, ports: list[Port], goes_on: bool) -> list[Inputs]:
+    """Inputs that stand alone, or recordings whose frames follow one another. Raises ZeropointError where data are not what the network
+    takes."""
+    if goes_on:
+        return recordings_of(data, ports)
+    columns = columns_of(arrays_of(data, ports), ports)
+    return [[column[i:i + 1] for column in columns] for i in range(len(columns[0]))]
+
+
+def recordings_of(data: Data, ports: list[Port]) -> list[Inputs]:
+    """Of each recording its frames for each port. An array of one axis more than frames have has several recordings of one length; for a
+    network of one input a list of arrays or files has some of any lengths."""
+    if len(ports) == 1 and isinstance(data, (list, tuple)):
+        return [recording for one in data for recording in recordings_of(one, ports)]
+    arrays = arrays_of(data, ports)
+    if not all(has_recordings(array, port) for array, port in zip(arrays, ports)):
+        return [columns_of(arrays, ports)]
+    if len({len(array) for array in arrays}) != 1:
+        counts = ", ".join(f"{len(array)} of {port.name}" for array, port in zip(arrays, ports))
+        raise ZeropointError(f"expected as many recordings of each input, found {counts}")
+    return [columns_of(list(one), ports) for one in zip(*arrays)]
+
+
+def has_recordings(array: np.ndarray, port: Port) -> bool:
+    """Whether an array is recordings x frames x the extents of a port."""
+    extents = port.extents[1:] if port.extents[:1] == (1,) else port.extents
+    return array.shape[1:] != port.extents and array.ndim > 2 and array.shape[2:] in (extents, port.extents)
+
+
+def arrays_of(data: Data, ports: list[Port]) -> list[np.ndarray]:
+    """The array for each port, as it came."""
     names = [port.name for port in ports]
     found: dict[str, np.ndarray] = {}
     for source, name, array in named_arrays(data, names):
@@ -32,7 +63,12 @@ def samples_of(data: Data, ports: list[Port]) -> list[np.ndarray]:
     missing = [name for name in names if name not in found]
     if missing:
         raise ZeropointError(f"there is no array for the input {missing[0]}: this network has {', '.join(names)}")
-    columns = checked([found[name] for name in names], ports)
+    return [np.asarray(found[name]) for name in names]
+
+
+def columns_of(arrays: list[np.ndarray], ports: list[Port]) -> list[np.ndarray]:
+    """Of each port N x its extents."""
+    columns = checked(arrays, ports)
     for column, port in zip(columns, ports):
         check_finite(column, port.name)  # those that are compared too, which no observer sees
     return columns
@@ -109,9 +145,20 @@ def check_integers(column: np.ndarray, port: Port) -> None:
         raise ZeropointError(f"\"{port.name}\", input {at[0]}: expected integers from 0 to {end - 1}, found {column[at]}")
 
 
-def held_out(columns: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Samples to calibrate with, and those to compare over: every fourth of 16 and more, else all are both."""
-    if len(columns[0]) < 16:
-        return columns, columns
-    is_apart = np.arange(len(columns[0])) % 4 == 3
-    return [column[~is_apart] for column in columns], [column[is_apart] for column in columns]
+def held_out(inputs: list[Inputs], goes_on: bool) -> tuple[list[Inputs], list[Inputs]]:
+    """Those to calibrate with, and those to compare over: every fourth of 16 and more, of recordings of four and more; of fewer recordings
+    the last quarter of each, where they have 16 frames and more. Else all are both."""
+    if len(inputs) >= (4 if goes_on else 16):
+        return [one for i, one in enumerate(inputs) if i % 4 != 3], inputs[3::4]
+    if not goes_on or any(len(one[0]) < 16 for one in inputs):
+        return inputs, inputs
+    ends = [len(one[0]) * 3 // 4 for one in inputs]
+    return ([[column[:end] for column in one] for one, end in zip(inputs, ends)],
+            [[column[end:] for column in one] for one, end in zip(inputs, ends)])
+
+
+def count_of(inputs: list[Inputs], goes_on: bool) -> str:
+    """1 input; 320 frames of 4 recordings"""
+    def of(count: int, what: str) -> str:
+        return f"{count} {what}{'s' * (count != 1)}"
+    return f"{of(sum(len(one[0]) for one in inputs), 'frame')} of {of(len(inputs), 'recording')}" if goes_on else of(len(inputs), "input")

@@ -10,25 +10,30 @@ from pathlib import Path
 from zeropoint.compiler import compiled, without_comments
 from zeropoint.errors import ZeropointError
 from zeropoint.files import text_of_header
-from zeropoint.ports import ports_of
+from zeropoint.ports import keeper_of, ports_of
 from zeropoint.presets import check_preset, quantized_file, quantized_type
 from zeropoint.replacing import check_writable, replacing
 
 PACKER = """#include "{header}"
 
 #include <cstdio>
+#include <memory>
 
 #include <zeropoint/deploy.hpp>
 #include <zeropoint/io/packed_image_writer.hpp>
 #include <zeropoint/workflow/dynamic_presets.hpp>
+#include <zeropoint/workflow/stateful.hpp>
 
 int main(int, char** argv) try {{
-    zp::save_packed_image(zp::load<{network}>(argv[1]), argv[2]);
+    const auto network = zp::load<{network}>(argv[1]);
+    zp::save_packed_image({image}, argv[2]);
 }} catch (const zp::error& error) {{
     std::fputs(error.what(), stderr);
     return 2;
 }}
 """
+# What goes into it: of a network whose states go on from call to call the one that keeps them.
+ALONE, GOING_ON = "network", "std::make_unique<zp::stateful<std::remove_const_t<decltype(network)>>>(network)->step_network()"
 # Whether a name is that of an architecture, and one that the compiler's flags allow.
 ARCHITECTURE = """#include <zeropoint/kernel/machine/architecture.hpp>
 
@@ -56,7 +61,7 @@ def check_architecture(name: str) -> None:
 def pack(header: str | Path, *, qconfig: str = "default_qconfig", int8: str | Path | None = None,
          architecture: str = "zp::portable", out: str | Path | None = None) -> Path:
     """The packed image of an int8 file, which `zp::in_place<zp::quantized<NAME, zp::QCONFIG, ARCHITECTURE>>` runs from, of a dynamic
-    preset `zp::in_place<zp::dynamically_quantized<...>>`.
+    preset `zp::in_place<zp::dynamically_quantized<...>>`. Of an import with --stateful frames it is for `zp::stateful<zp::in_place<...>>`.
 
     int8: by default the file beside the header that `zeropoint quantize` wrote under this preset. Raises ZeropointError.
     """
@@ -67,7 +72,8 @@ def pack(header: str | Path, *, qconfig: str = "default_qconfig", int8: str | Pa
     check_writable(target)
     if architecture != "zp::portable":
         check_architecture(architecture)
-    source = PACKER.format(header=header.name, network=quantized_type(name, qconfig, architecture))
+    source = PACKER.format(header=header.name, network=quantized_type(name, qconfig, architecture),
+                           image=GOING_ON if keeper_of(header) == "zp::stateful" else ALONE)
     program = compiled(source, {header.name: without_comments(text_of_header(header))})
     with replacing(target) as folder:
         done = subprocess.run([str(program), str(int8 or quantized_file(header, qconfig)), str(folder / target.name)],

@@ -13,14 +13,14 @@ PROGRAM = r"""// Runs a network: program weights inputs outputs [rows], where ro
 #include <vector>
 
 #include <zeropoint/operators.hpp>
-#include <zeropoint/zeropoint.hpp>
+@STATES@#include <zeropoint/zeropoint.hpp>
 
 #include "@HEADER@"
 
 int main(int argc, char** argv) try {
     if (argc < 4) return 2;
-    const auto model = zp::load<::@NET@>(argv[1]);
-    using network = std::remove_const_t<decltype(model)>;
+    @MODEL@
+    using network = std::remove_cvref_t<decltype(model)>;
     const auto memory = std::make_unique<network::workspace>();
     std::vector<std::vector<float>> xs, ys;
     std::vector<const void*> inputs;
@@ -60,9 +60,17 @@ int main(int argc, char** argv) try {
 """
 
 
-def program_of(header: str, net: str, inputs: list[int], outputs: list[int]) -> str:
-    """The source for one network; inputs and outputs are numbers of values."""
-    return (PROGRAM.replace("@HEADER@", header).replace("@NET@", net)
+MODEL = "const auto model = zp::load<::@NET@>(argv[1]);"
+# The memory is zeros at first, so that calls go on from there.
+STATEFUL = """const auto loaded = zp::load<::@NET@>(argv[1]);
+    const auto frames = std::make_unique<zp::stateful<std::remove_const_t<decltype(loaded)>>>(loaded);
+    const auto& model = frames->step_network();"""
+
+
+def program_of(header: str, net: str, inputs: list[int], outputs: list[int], stateful: bool = False) -> str:
+    """The source for one network; inputs and outputs are numbers of values. stateful: states go on from one set of inputs to the next."""
+    states = "#include <zeropoint/workflow/stateful.hpp>\n" if stateful else ""
+    return (PROGRAM.replace("@STATES@", states).replace("@MODEL@", STATEFUL if stateful else MODEL).replace("@HEADER@", header).replace("@NET@", net)
             .replace("@INPUTS@", ", ".join(map(str, inputs))).replace("@OUTPUTS@", ", ".join(map(str, outputs))))
 
 

@@ -19,7 +19,7 @@ from zeropoint.ir import Graph
 from zeropoint.lower import Lowered, lower
 from zeropoint.passes import simplify
 from zeropoint.replacing import replacing, write_tensors
-from zeropoint.states import keep_states, notes_of, of_sequences
+from zeropoint.states import FRAMES, Stateful, keep_states, notes_of, of_sequences
 
 # What the head comment says of patterns that became one layer.
 PATTERNS = {"attention": "attention", "masked": "masked softmax", "rms_norm": "RMS norm", "layer_norm": "layer norm", "gelu": "GELU",
@@ -40,13 +40,14 @@ class Imported:
 
 
 def import_torch(module: Any, example: Any, out: str | Path = ".", *, name: str = "", verify: bool = True,
-                 force: bool = False, stateful: int = 0, progress: Callable[[str], None] | None = None) -> Imported:
+                 force: bool = False, stateful: Stateful = 0, progress: Callable[[str], None] | None = None) -> Imported:
     """A module of PyTorch, by torch.export.
 
     example: its arguments, a tensor, a tuple, or by their names a dict, with a batch of 1. A module of other floats than float32 is
     imported as its copy in float32. stateful: where it takes the states of its recurrent layers and gives them back, how many calls a
-    sequence of the network has, which has no such ports: zp::streaming keeps states. Raises ImportRefused with every node that has no
-    layer, CheckFailed where the program differs from the module.
+    sequence of the network has, which has no such ports: zp::streaming keeps states. Or "frames", where a call sees a frame through
+    windows: zp::stateful keeps them then. Raises ImportRefused with every node that has no layer, CheckFailed where the program differs
+    from the module.
     """
     from zeropoint.front.torch_reader import in_float32, read_module
     from zeropoint.verify import torch_runner
@@ -59,7 +60,7 @@ def import_torch(module: Any, example: Any, out: str | Path = ".", *, name: str 
 
 def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", verify: bool = True, force: bool = False,
                 input_shapes: dict[str, tuple[int, ...]] | None = None, input_values: dict[str, np.ndarray] | None = None,
-                stateful: int = 0, progress: Callable[[str], None] | None = None) -> Imported:
+                stateful: Stateful = 0, progress: Callable[[str], None] | None = None) -> Imported:
     """An ONNX file, a .tflite, or a .pt2 of torch.export.save; without such a suffix its first bytes say which. input_shapes: extents
     of inputs of ONNX that have none. input_values: inputs of ONNX that are always these, such as a rate that chooses a branch; the
     network has no such input. stateful, and what it raises, as in import_torch."""
@@ -121,15 +122,15 @@ def read_coded(path: Path, kind: str, input_shapes: dict[str, tuple[int, ...]] |
 
 
 def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, force: bool,
-           progress: Callable[[str], None] | None, examples: list[np.ndarray] | None = None, stateful: int = 0) -> Imported:
+           progress: Callable[[str], None] | None, examples: list[np.ndarray] | None = None, stateful: Stateful = 0) -> Imported:
     """Lowers, writes beside the target, checks, and renames."""
     say = progress or (lambda text: None)
     name = identifier(name or graph.title)
     say(f"read {graph.source}: {len(graph.nodes)} nodes")
     if stateful:
-        keep_states(graph)
+        keep_states(graph, "zp::stateful" if stateful == FRAMES else "zp::streaming")
     lowered = lowered_of(graph)
-    written = of_sequences(lowered, stateful) if stateful else lowered
+    written = of_sequences(lowered, stateful) if isinstance(stateful, int) and stateful else lowered
     structure = Structure(lowered)
     header_path, weights_path = Path(out) / f"{name}.hpp", Path(out) / f"{name}.safetensors"
     with replacing(weights_path, header_path) as folder:
@@ -176,7 +177,7 @@ def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, t
                 progress: Callable[[str], None] | None = None, input_values: dict[str, np.ndarray] | None = None) -> Any:
     """Checks a header and the weights beside it, whoever has changed them, against a model, which is given what it was imported with. Gives
     a Comparison."""
-    from zeropoint.ports import is_stateful, ports_of
+    from zeropoint.ports import keeper_of, ports_of
     from zeropoint.verify import check, onnx_runner, torch_runner
 
     header, model = Path(header), Path(model)
@@ -200,8 +201,10 @@ def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, t
 
         graph, program = read_pt2(model)
         runner = torch_runner(program.module(), True)  # type: ignore[assignment]
-    if is_stateful(header):
-        keep_states(graph)
+    keeper = keeper_of(header)
+    if keeper:
+        keep_states(graph, keeper)
+    if keeper == "zp::streaming":
         lowered = lowered_of(graph)  # a call of the source is a part of a sequence
     else:
         lowered = lowered_of(graph)

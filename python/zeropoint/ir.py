@@ -118,6 +118,7 @@ class Graph:
     fired: dict[str, int] = field(default_factory=dict)  # patterns that became one layer, and how often
     examples: dict[str, np.ndarray] = field(default_factory=dict)  # of inputs, where they are known
     states: list[State] = field(default_factory=list)  # that are neither inputs nor outputs any more: zeropoint.states
+    keeper: str = ""  # of states: zp::streaming or zp::stateful
     all_outputs: list[Value] = field(default_factory=list)  # with these
     program: Any = None   # the decomposed program of torch.export, for comparing values in between
 

@@ -17,7 +17,7 @@ from zeropoint.data import checked
 from zeropoint.errors import ZeropointError
 from zeropoint.files import text_of_header
 from zeropoint.inspection.library import inspection_of
-from zeropoint.ports import from_memory, ports_of, to_memory
+from zeropoint.ports import from_memory, keeper_of, ports_of, to_memory
 from zeropoint.presets import check_preset, check_static, is_dynamic
 
 
@@ -38,7 +38,7 @@ def build(header: str | Path, *, qconfig: str = "default_qconfig", weights: str 
         raise ZeropointError(f"{header}: this network takes or gives codes, as the model that it was imported from does; "
                              "arrays of floats go through those whose ports are floats")
     sizes, are_integers = [prod(p.shape) for p in inputs], [p.is_integer for p in inputs]
-    source = library_of(header.name, name, qconfig, sizes, are_integers)
+    source = library_of(header.name, name, qconfig, sizes, are_integers, keeper_of(header) == "zp::stateful")
     if inspects:
         source += inspection_of(sizes, are_integers)
     path = compiled(source, {header.name: without_comments(text_of_header(header))}, library=True)
@@ -49,11 +49,13 @@ class Network:
     """One network: runs in float, is calibrated and converted, then runs in int8.
 
     Arrays are as the source has them (N x C x H x W for a convolutional network of PyTorch), any number of inputs along
-    the first axis; a network of several inputs takes several arrays, and one of several outputs gives a list.
+    the first axis; a network of several inputs takes several arrays, and one of several outputs gives a list. Where `goes_on` is true
+    (an import with --stateful frames), inputs are frames one behind the other, and states go on from one to the next and from call to call.
     """
 
     def __init__(self, library: Path, header: Path, weights: str | Path, int8: str | Path | None, calibrates_nothing: bool = False) -> None:
         self.name, self.inputs, self.outputs = ports_of(header)
+        self.goes_on = keeper_of(header) == "zp::stateful"
         self._library = ctypes.CDLL(str(library))
         for function in ("zp_error", "zp_report", "zp_table"):
             getattr(self._library, function).restype = ctypes.c_char_p
@@ -85,8 +87,12 @@ class Network:
             raise ZeropointError(self._no_integers())
         return self._run(self._library.zp_run_int8, arrays)
 
+    def reset(self) -> None:
+        """Begins anew with states of zeros, where they go on from call to call."""
+        self._library.zp_reset(self._at)
+
     def calibrate(self, *arrays: np.ndarray) -> None:
-        """Observes the ranges of all activations; call it again to go on."""
+        """Observes the ranges of all activations; call it again to go on. Where states go on, the frames of a call are one recording."""
         if not self.has_float:
             raise ZeropointError("this network was loaded from an int8 file: it is converted already")
         if self.calibrates_nothing:
@@ -140,7 +146,7 @@ class Network:
     def microseconds(self, *arrays: np.ndarray, milliseconds: float = 100) -> float:
         """Of one call over one input, the least of those that fit into that time: of the int8 network where there is one.
 
-        Measured inside of the library, on one thread, so that Python has no part in it.
+        Measured inside of the library, on one thread, so that Python has no part in it. States are zeros behind it.
         """
         columns = self._columns(arrays)
         ys = [np.empty(prod(port.shape), np.float32) for port in self.outputs]
@@ -148,6 +154,7 @@ class Network:
         outputs = (ctypes.c_void_p * len(ys))(*(y.ctypes.data for y in ys))
         found = self._library.zp_nanoseconds(self._at, inputs, outputs, int(self.has_int8), ctypes.c_double(milliseconds))
         self._check(int(found < 0))
+        self.reset()
         return float(found) / 1000
 
     @property

@@ -36,9 +36,10 @@ def from_memory(values: np.ndarray, port: Port) -> np.ndarray:
     return np.ascontiguousarray(small).reshape(port.extents)
 
 
-def is_stateful(header: str | Path) -> bool:
-    """Whether zp::streaming keeps states that the source is given."""
-    return re.search(r"^// Stateful: ", text_of_header(header), re.MULTILINE) is not None
+def keeper_of(header: str | Path) -> str:
+    """Who keeps the states that the source is given: "zp::streaming" step by step, "zp::stateful" frame by frame, or nobody."""
+    found = re.search(r"^// Stateful: (a call is a frame)?", text_of_header(header), re.MULTILINE)
+    return "" if found is None else "zp::stateful" if found.group(1) else "zp::streaming"
 
 
 def ports_of(header: str | Path) -> tuple[str, list[Port], list[Port]]:

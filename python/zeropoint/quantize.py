@@ -9,11 +9,11 @@ from typing import Callable
 
 import numpy as np
 
-from zeropoint.data import Data, held_out, samples_of
+from zeropoint.data import Data, Inputs, count_of, held_out, inputs_of
 from zeropoint.errors import ZeropointError
 from zeropoint.lower.context import Port
 from zeropoint.native import Network, build
-from zeropoint.ports import ports_of
+from zeropoint.ports import keeper_of, ports_of
 from zeropoint.presets import check_preset, is_dynamic, quantized_file
 from zeropoint.replacing import check_writable, replacing
 
@@ -54,8 +54,9 @@ def quantize(header: str | Path, calibration: Data | None = None, *, qconfig: st
 
     calibration: a .npy or an array of N inputs as the source has them; for a network of several, an .npz or a dict of such arrays by
     their names, or a list of `name=file.npy`. Where there are 16 and more, every fourth is left out of calibration and used to
-    compare. Under a dynamic preset, which calibrates nothing, all of them are used to compare, and there need be none. Raises
-    ZeropointError.
+    compare. Of a network whose states go on from frame to frame such an array is a recording, one of an axis more has several, and every
+    fourth of four and more is left out, or the last quarter of fewer. Under a dynamic preset, which calibrates nothing, all of them are
+    used to compare, and there need be none. Raises ZeropointError.
     """
     say = progress or (lambda text: None)
     header = Path(header)
@@ -63,25 +64,26 @@ def quantize(header: str | Path, calibration: Data | None = None, *, qconfig: st
     ports = ports_of(header)[1]
     if calibration is None and not is_dynamic(qconfig):
         raise ZeropointError(f"{header}: give inputs with --calibration images.npy; ranges come from data")
-    samples = None if calibration is None else samples_of(calibration, ports)
-    shown, apart = (None, samples) if samples is None or is_dynamic(qconfig) else held_out(samples)
-    first = made_up(ports) if samples is None else [column[:1] for column in samples]
+    goes_on = keeper_of(header) == "zp::stateful"
+    inputs = [] if calibration is None else inputs_of(calibration, ports, goes_on)
+    shown, apart = ([], inputs) if is_dynamic(qconfig) else held_out(inputs, goes_on)
+    first = [column[:1] for column in inputs[0]] if inputs else made_up(ports)
     target = Path(out) if out is not None else quantized_file(header, qconfig)
     check_writable(target)
     say(f"compile {header.name} under {qconfig}")
     net = build(header, qconfig=qconfig, weights=weights)
     bytes_before, before = net.parameter_bytes, net.microseconds(*first)
-    if shown is not None:
-        say(f"calibrate with {len(shown[0])} input{'s' * (len(shown[0]) != 1)}")
-        for one in zip(*shown):
+    if shown:
+        say(f"calibrate with {count_of(shown, goes_on)}")
+        for one in shown:
             net.calibrate(*one)
     net.convert()
     near: tuple[float | None, float | None, float | None] = (None, None, None)
-    if apart is not None:
-        say(f"compare {len(apart[0])} inputs")
+    if apart:
+        say(f"compare {count_of(apart, goes_on)}")
         near = compared(net, apart)
     kind = qconfig.removesuffix("_qconfig") if is_dynamic(qconfig) else "int8"
-    made = Quantized(target, kind, *near, len(apart[0]) if apart is not None else 0, bytes_before, net.parameter_bytes,
+    made = Quantized(target, kind, *near, sum(len(one[0]) for one in apart), bytes_before, net.parameter_bytes,
                      (before, net.microseconds(*first)), net.report().rstrip())
     with replacing(target) as folder:  # the last thing of all: who stops anything before it finds no file
         net.save(folder / target.name)
@@ -95,13 +97,16 @@ def made_up(ports: list[Port]) -> list[np.ndarray]:
             else rng.standard_normal((1, *port.extents), np.float32) for port in ports]
 
 
-def compared(net: Network, samples: list[np.ndarray]) -> tuple[float, float, float]:
+def compared(net: Network, inputs: list[Inputs]) -> tuple[float, float, float]:
     """The integers beside the floats: SNR in decibel, the least cosine, the share whose largest output is the same."""
-    reals, codes = [], []
-    for one in zip(*samples):
+    reals: list[np.ndarray] = []
+    codes: list[np.ndarray] = []
+    for one in inputs:
+        net.reset()
         for run, results in ((net, reals), (net.run_int8, codes)):
             y = run(*one)
-            results.append(np.concatenate([a.reshape(-1) for a in y]) if isinstance(y, list) else y.reshape(-1))
+            outputs = y if isinstance(y, list) else [y]
+            results.extend(np.concatenate([a[i].reshape(-1) for a in outputs]) for i in range(len(one[0])))
     return nearness(reals, codes)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Networks that are given the states of their recurrent layers and give them back, as Keras's stateful layers keep them: here
-zp::streaming does, and the network has neither as a port."""
+zp::streaming does step by step, or zp::stateful frame by frame, and the network has neither as a port."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from zeropoint.errors import ZeropointError
 from zeropoint.ir import Graph, Node, State, Value
 from zeropoint.lower.context import Lowered, Port
 
+FRAMES = "frames"
+Stateful = int | str
+"""How many calls of the source a sequence has, which zp::streaming runs step by step; or FRAMES: each call is one of zp::stateful's."""
+
 MOVES = {"reshape", "permute", "slice", "concat", "identity"}  # what only brings values to other places
 
 Place = tuple[int, int]
 """A recurrent node and which of its states: 1 is h, 2 the c of an LSTM; as its inputs and outputs are numbered."""
 
 
-def keep_states(graph: Graph) -> None:
+def keep_states(graph: Graph, keeper: str) -> None:
     """Takes the states out of the inputs and outputs, and says in graph.states which they were. Raises ZeropointError where a state that
-    goes in does not come out, or where zp::streaming would keep one that the source does not."""
+    goes in does not come out, or where the keeper would keep one that the source does not."""
     coming = {id(value): places for value in graph.inputs if (places := places_behind(graph, value))}
     going = {id(value): places for value in graph.outputs if (places := places_before(graph, value))}
     if not coming:
@@ -37,17 +41,17 @@ def keep_states(graph: Graph) -> None:
                 raise ZeropointError(f"--stateful: the state \"{value.name}\" goes in, and no output of {extents_of(value)} has the last state of "
                                      "the same layers, so that nothing tells what goes in with the next call")
             states.append(State(value, graph.outputs[found[0]], found[0]))
-    check_layers(graph, {place for places in coming.values() for place in places})
+    check_layers(graph, {place for places in coming.values() for place in places}, keeper)
     for node in graph.nodes:
         if node.op == "rnn":
             node.inputs, node.attrs["stateful"] = node.inputs[:1], True
-    graph.states, graph.all_outputs = states, list(graph.outputs)
+    graph.states, graph.keeper, graph.all_outputs = states, keeper, list(graph.outputs)
     gone = {id(state.coming) for state in states} | {id(state.going) for state in states}
     if graph.output_names:
         graph.output_names = [name for name, out in zip(graph.output_names, graph.outputs) if id(out) not in gone]
     graph.outputs = [out for out in graph.outputs if id(out) not in gone]
     graph.drop_dead_nodes()
-    if len(graph.inputs) != 1:
+    if len(graph.inputs) != 1 and keeper == "zp::streaming":
         names = ", ".join(value.name for value in graph.inputs) or "none"
         raise ZeropointError(f"--stateful: expected one input beside the states, as zp::streaming takes one, found {names}")
 
@@ -89,7 +93,7 @@ def places_before(graph: Graph, value: Value) -> set[Place]:
     return places
 
 
-def check_layers(graph: Graph, kept: set[Place]) -> None:
+def check_layers(graph: Graph, kept: set[Place], keeper: str) -> None:
     """That all states of all recurrent layers come in, and none goes backwards."""
     for node in graph.nodes:
         if node.op != "rnn":
@@ -98,7 +102,7 @@ def check_layers(graph: Graph, kept: set[Place]) -> None:
         if node.attrs["bidirectional"]:
             raise ZeropointError(f"--stateful: the {node.attrs['cell']} {name} goes both ways, so that it has to see all of a sequence first")
         if any((id(node), i) not in kept for i in range(1, 3 if node.attrs["cell"] == "lstm" else 2)):
-            raise ZeropointError(f"--stateful: the {node.attrs['cell']} {name} begins with a state of its own in each call, where zp::streaming "
+            raise ZeropointError(f"--stateful: the {node.attrs['cell']} {name} begins with a state of its own in each call, where {keeper} "
                                  "keeps the states of all recurrent layers")
 
 
@@ -148,9 +152,12 @@ def of_sequences(lowered: Lowered, calls: int) -> Lowered:
     return replace(lowered, inputs=sequence_ports(lowered.inputs, calls), outputs=sequence_ports(lowered.outputs, calls))
 
 
-def notes_of(graph: Graph, calls: int) -> Iterator[str]:
+def notes_of(graph: Graph, stateful: Stateful) -> Iterator[str]:
     """For the head comment, which verify reads again."""
     for state in graph.states:
         name = f"\"{state.going.name}\"" if graph.program is None else f"output {state.number} of the module, counted from 0"
-        yield f"The state \"{state.coming.name}\", which comes out as {name}, is kept by zp::streaming."
-    yield f"Stateful: a sequence here is {calls} calls of the source."
+        yield f"The state \"{state.coming.name}\", which comes out as {name}, is kept by {graph.keeper}."
+    if graph.keeper == "zp::stateful":
+        yield "Stateful: a call is a frame, and calls follow one another."
+    else:
+        yield f"Stateful: a sequence here is {stateful} calls of the source."

@@ -283,16 +283,17 @@ def check(header: Path, weights: Path, name: str, graph: Graph, lowered: Lowered
     say(f"compile {header.name}")
     input_sizes, output_sizes = ([int(np.prod(port.shape)) for port in ports] for ports in (lowered.inputs, lowered.outputs))
     if graph.states:
-        source, runner, count = stream_program_of(header.name, name, input_sizes[0], output_sizes), stateful_runner(runner, graph), CALLS
-    else:
-        source = program_of(header.name, name, input_sizes, output_sizes)
+        runner, count = stateful_runner(runner, graph), CALLS
+    is_stream = graph.keeper == "zp::streaming"
+    source = stream_program_of(header.name, name, input_sizes[0], output_sizes) if is_stream else \
+        program_of(header.name, name, input_sizes, output_sizes, bool(graph.keeper))
     try:
         program = compiled(source, {header.name: without_comments(text_of_header(header))})
     except ZeropointError as error:
-        if not graph.states or "does not compile this network" not in str(error):
+        if not is_stream or "does not compile this network" not in str(error):
             raise
         raise ZeropointError("--stateful: zp::streaming does not run this network step by step; it may have windows inside of a frame. Import it "
-                             f"without: where a recurrent layer has one step, its states become inputs and outputs.\n{error}") from error
+                             f"with --stateful frames, and run it by zp::stateful.\n{error}") from error
     sets = inputs_for(graph, count, examples)
     say(f"run {count} inputs here")
     ports = [[to_memory(arrays[port.name], port) for port in lowered.inputs] for arrays in sets]

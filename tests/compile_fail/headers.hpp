@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <zeropoint/operators.hpp>
+#include <zeropoint/workflow/stateful.hpp>
 #include <zeropoint/workflow/streaming.hpp>
 #include <zeropoint/zeropoint.hpp>
 

@@ -139,6 +139,7 @@ template <class Operator> constexpr operator_info make_info(const operator_kind&
     if constexpr (requires { Operator::takes_volumes; }) info.takes_volumes = Operator::takes_volumes;
     if constexpr (requires { Operator::state_values; }) info.state_values = Operator::state_values;
     if constexpr (requires { Operator::any_length; }) info.any_length = Operator::any_length;
+    if constexpr (requires { Operator::goes_back; }) info.goes_back = Operator::goes_back;
     if constexpr (requires { Operator::has_dynamic; }) info.has_dynamic = Operator::has_dynamic;
     if constexpr (requires { Operator::has_weight_only; }) info.has_weight_only = Operator::has_weight_only;
     if constexpr (requires { Operator::keeps_codes; }) info.keeps_codes = Operator::keeps_codes;

@@ -190,7 +190,8 @@ struct operator_info {
     parameter_list (*parameters)(const node_view&) = nullptr;
     kernel::conv2d_geometry (*geometry)(const node_view&) = nullptr;  // of filter_kernels::conv2d; null for all others
     index_bound (*bound)(const node_view&) = nullptr;
-    state_list (*states)(const node_view&) = nullptr;  // of stream_rule::stateful
+    state_list (*states)(const node_view&) = nullptr;  // what a call leaves to the next
+    bool goes_back = false;  // a part of these states begins where a sequence ends: a layer of both directions
     int (*channel_groups)(const node_view&) =
         nullptr;  // that are computed apart, states and all, by several workers; see operands
 };

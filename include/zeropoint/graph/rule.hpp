@@ -16,8 +16,8 @@ enum class rule : std::uint8_t {
     linear_needs_flatten, too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input,
     window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
     not_a_layer, algorithm_does_not_fit, clamp_bounds, operand_shapes, name_missing, sequence_expected,
-    conv_transpose_options, no_int16_form, cannot_stream, stream_looks_ahead, indices_read, indices_expected,
-    value_too_large, unknown_name, not_a_model, input_shape,
+    conv_transpose_options, no_int16_form, cannot_stream, stream_looks_ahead, state_goes_back, no_state,
+    indices_read, indices_expected, value_too_large, unknown_name, not_a_model, input_shape,
     told_by_itself  // by a static_assert of the layer: without a sentence
 };
 // clang-format on

@@ -192,10 +192,15 @@ public:
 
     /// The same over plain pointers, one a port, without checks; calls `after(row, values)` behind every row, for observing.
     template <class AfterRow> void run(const void* const* xs, void* const* ys, std::byte* arena, AfterRow after) const {
-        const context c{Stage::table.nodes, parameters(), ranges(), arena, xs, ys, arena};
-        for (int i = 0; i != Stage::table.size; ++i) {
-            const node& n = Stage::table.nodes[i];
-            Stage::steps[static_cast<std::size_t>(i)](n, c);
+        run_as<Stage>(xs, ys, arena, std::move(after));
+    }
+    /// The same by the steps of another stage of the same rows and parameters.
+    template <class Running, class AfterRow>
+    void run_as(const void* const* xs, void* const* ys, std::byte* arena, AfterRow after) const {
+        const context c{Running::table.nodes, parameters(), ranges(), arena, xs, ys, arena};
+        for (int i = 0; i != Running::table.size; ++i) {
+            const node& n = Running::table.nodes[i];
+            Running::steps[static_cast<std::size_t>(i)](n, c);
             after(i, static_cast<const void*>(c.template value<std::byte>(i)));
         }
     }

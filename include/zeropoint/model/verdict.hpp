@@ -134,6 +134,14 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
         "zp::zero_pad2d on the left, at least (kernel - 1) * dilation + 1 - stride of them; a conv_transpose1d takes "
         "padding 0");
     static_assert(
+        Broken != rule::state_goes_back,
+        "zp::stateful and zp::calibrate_sequences cannot go on from call to call with this layer (see "
+        "error_in_layer<rule, Layer, input shape, output shape>): it runs in both directions, and the way back begins "
+        "where a sequence ends: take a layer that goes forward");
+    static_assert(Broken != rule::no_state,
+                  "zp::stateful and zp::calibrate_sequences: this model has no layer with a state, such as zp::lstm, "
+                  "zp::gru or zp::svdf, that could go on from call to call: call the network itself");
+    static_assert(
         Broken != rule::indices_read,
         "this layer takes floats, and is given the indices that go into the model (see error_in_layer<rule, "
         "Layer, shape{1, indices, 1}, ...>): put a zp::embedding in front of it, or of a mask a zp::attention_mask");

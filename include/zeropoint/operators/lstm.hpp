@@ -43,6 +43,7 @@ struct recurrent_operator
     static constexpr bool any_length = Options.output == recurrent_output::all_steps;
     static constexpr stream_rule stream =
         any_length && !Options.bidirectional ? stream_rule::stateful : stream_rule::whole;
+    static constexpr bool goes_back = Options.bidirectional;
 
     static constexpr bool accepts(shape x) {
         return x.height == 1 && x.channels <= kernel::largest_dynamic_depth(true) &&

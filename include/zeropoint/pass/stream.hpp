@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A model over a sequence, one step at a time: what its nodes become.
+// A model over a sequence, one step or one part at a time: what its nodes become.
 #pragma once
 
 #include <zeropoint/graph/rewriter.hpp>
+#include <zeropoint/pass/plan.hpp>
 #include <zeropoint/pass/stream_rates.hpp>
 
 namespace zp {
@@ -71,6 +72,22 @@ template <int M, int N> constexpr graph<M> stream_nodes(const graph<N>& g, const
         to.moved[i] = to.append(n);
     }
     return to.result;
+}
+
+/// The nodes of a network that is called with one part of a sequence after another: its states go on from call to call.
+template <int N> constexpr graph<N> stateful_nodes_of(graph<N> g) {
+    if (g.error.broken != rule::none) return g;
+    keep_states(g);
+    bool has_state = false;
+    for (int i = 0; i != g.size; ++i) {
+        node& n = g.nodes[i];
+        n.from.self = static_cast<short>(i);
+        has_state = has_state || n.flags.keeps_state;
+        if (n.flags.keeps_state && n.op->goes_back && g.error.broken == rule::none)
+            g.error = {rule::state_goes_back, i, g.view(i).x_shape(), n.out.extents};
+    }
+    if (!has_state) g.error = {rule::no_state, g.size - 1};
+    return g;
 }
 
 }  // namespace v0

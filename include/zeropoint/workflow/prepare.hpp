@@ -114,9 +114,14 @@ public:
     /// `number` the input's, from 1, for errors: how many were observed changes meanwhile.
     template <class InTurn>
     void observe(const void* const* xs, std::byte* memory, std::uint64_t number, const InTurn& in_turn) {
+        observe_as<typename base::stage>(xs, memory, number, in_turn);
+    }
+    /// The same by the steps of another stage of the same rows, whose states may go on from input to input, in memory_bytes_of that.
+    template <class Running, class InTurn>
+    void observe_as(const void* const* xs, std::byte* memory, std::uint64_t number, const InTurn& in_turn) {
         std::array<void*, base::outputs().size()> ys;
-        for (std::size_t p = 0; p != ys.size(); ++p) ys[p] = memory + output_offsets[p];
-        base::run(xs, ys.data(), memory, [&](int i, const void* values) {
+        for (std::size_t p = 0; p != ys.size(); ++p) ys[p] = memory + output_offsets<Running>[p];
+        base::template run_as<Running>(xs, ys.data(), memory, [&](int i, const void* values) {
             in_turn(i, [&] {
                 observe_node(i, static_cast<const float*>(values), number);
                 input_sums_.observe(i, static_cast<const float*>(values));
@@ -127,7 +132,8 @@ public:
             ++samples_;
         });
     }
-    static constexpr std::size_t memory_bytes() { return output_offsets.back(); }
+    static constexpr std::size_t memory_bytes() { return memory_bytes_of<typename base::stage>(); }
+    template <class Running> static constexpr std::size_t memory_bytes_of() { return output_offsets<Running>.back(); }
     /// How many inputs were observed.
     std::uint64_t samples() const { return samples_; }
     const observer_set<prepared_stage<Net, Config, Arch>>& observers() const { return observers_; }
@@ -177,9 +183,10 @@ public:
 
 private:
     /// Where each output lies in memory_, and behind the last where that ends.
+    template <class Running>
     static constexpr auto output_offsets = [] {
         std::array<std::size_t, base::outputs().size() + 1> offsets{
-            align_up(static_cast<std::size_t>(base::arena_bytes))};
+            align_up(static_cast<std::size_t>(Running::table.arena_bytes))};
         for (std::size_t p = 0; p + 1 != offsets.size(); ++p)
             offsets[p + 1] =
                 offsets[p] + align_up(sizeof(float) * static_cast<std::size_t>(base::outputs()[p].extents.size()));

@@ -17,7 +17,7 @@ from zeropoint.description import network_text
 from zeropoint.errors import ZeropointError
 from zeropoint.files import text_of_header
 from zeropoint.lower.context import Port
-from zeropoint.ports import from_memory, ports_of, to_memory
+from zeropoint.ports import from_memory, keeper_of, ports_of, to_memory
 from zeropoint.presets import check_static
 
 LIBRARY = r"""// One int8 network: what it is, and its codes.
@@ -74,6 +74,9 @@ class Int8Library:
         header = Path(header)
         check_static(qconfig, "an exported graph has the codes of every layer")
         text = text_of_header(header)
+        if keeper_of(header) == "zp::stateful":
+            raise ZeropointError(f"{header}: states of this network go on from call to call, for which a graph of ONNX has no place: import "
+                                 "it without --stateful, so that they are inputs and outputs")
         self.net = net or name_of(header, text)
         includes_others = re.search(r'^\s*#\s*include\s*"', text, re.MULTILINE) is not None
         if re.fullmatch(r"\w+", net) and not includes_others and not re.search(rf"\b{net}\b", without_comments(text)):

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
 
-from zeropoint.data import Data, held_out, samples_of
+import numpy as np
+
+from zeropoint.data import Data, count_of, held_out, inputs_of
 from zeropoint.errors import ZeropointError
 from zeropoint.inspection.page import page_of
 from zeropoint.inspection.text import text_of
 from zeropoint.native import build
-from zeropoint.ports import ports_of
+from zeropoint.ports import keeper_of, ports_of
 from zeropoint.replacing import replacing
 
 
@@ -65,21 +67,23 @@ def report(header: str | Path, calibration: Data, *, images: Data | None = None,
     calibration: a .npy or an array of N inputs as the source has them; for a network of several, an .npz or a dict of such arrays by
     their names, or a list of `name=file.npy`. images: those that both networks run over, given alike; by default every fourth of the
     others where there are 16 and more, which calibration does then not see. swept: how many inputs a sweep of
-    sensitivity runs over, 0 for none. Raises ZeropointError.
+    sensitivity runs over, 0 for none. Where states go on from frame to frame, calibration is as zeropoint.quantize's, and what is
+    compared are frames that each begin with states of zeros. Raises ZeropointError.
     """
     say = progress or (lambda text: None)
     header = Path(header)
     ports = ports_of(header)[1]
-    samples = samples_of(calibration, ports)
-    shown, apart = held_out(samples) if images is None else (samples, samples_of(images, ports))
+    goes_on = keeper_of(header) == "zp::stateful"
+    inputs = inputs_of(calibration, ports, goes_on)
+    shown, apart = held_out(inputs, goes_on) if images is None else (inputs, inputs_of(images, ports, goes_on))
     say(f"compile {header.name} under {qconfig}")
     net = build(header, qconfig=qconfig, weights=weights, inspects=True)
-    say(f"calibrate with {len(shown[0])} inputs")
-    for one in zip(*shown):
+    say(f"calibrate with {count_of(shown, goes_on)}")
+    for one in shown:
         net.calibrate(*one)
     net.convert()
-    say(f"compare {len(apart[0])} inputs")
-    data = net.inspect(*apart, swept=swept)
+    say(f"compare {count_of(apart, goes_on)}" + ", each frame with states of zeros in front" * goes_on)
+    data = net.inspect(*(np.concatenate(columns) for columns in zip(*apart)), swept=swept)
     data["qconfig"] = qconfig
     return Report(data)
 
