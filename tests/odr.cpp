@@ -7,6 +7,8 @@
 #include <zeropoint/layer/transformer_encoder.hpp>
 #include <zeropoint/layer/runtime_dynamic_linear.hpp>
 #include <zeropoint/operators.hpp>
+#include <zeropoint/workflow/calibrate_sequences.hpp>
+#include <zeropoint/workflow/stateful.hpp>
 #include <zeropoint/workflow/streaming.hpp>
 #include <zeropoint/zeropoint.hpp>
 

@@ -24,6 +24,8 @@
 #include <zeropoint/workflow/convert.hpp>
 #include <zeropoint/workflow/presets.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
+#include <zeropoint/workflow/calibrate_sequences.hpp>
+#include <zeropoint/workflow/stateful.hpp>
 #include <zeropoint/workflow/streaming.hpp>
 
 #include "../support/made_up.hpp"
@@ -115,6 +117,30 @@ TEST_CASE("docs: streaming with strides") {
     // [/strides-run]
     int8(recordings[0], y);
     CHECK(std::equal(heard.begin(), heard.end(), y.begin()));
+}
+
+// [frames-model]
+struct voice  // whether somebody speaks in a frame of 256 samples
+    : zp::model<zp::input<1, 256, 1>, zp::conv1d<"windows", zp::conv{.out_channels = 32, .kernel = 64, .stride = 32}>,
+                zp::relu, zp::avg_pool1d<7>, zp::lstm<"memory", 16>, zp::linear<"score", 1>, zp::sigmoid> {};
+// [/frames-model]
+
+TEST_CASE("docs: frame by frame") {
+    const auto trained = made_up::network<voice>();
+    const std::vector recordings{made_up::values(20 * 256, 1), made_up::values(30 * 256, 2)};
+    std::array<float, 1> probability{}, alone{};
+    const std::span<const float> sound = recordings[0];
+    // [frames-run]
+    const auto int8 = zp::convert(zp::calibrate_sequences(zp::prepare<zp::default_qconfig>(trained), recordings));
+    zp::stateful<zp::quantized<voice, zp::default_qconfig>> stream(int8);
+    for (std::size_t frame = 0; frame != 20; ++frame)  // nothing is allocated
+        stream(sound.subspan(frame * 256, 256), probability);
+    stream.reset();  // another recording
+    // [/frames-run]
+    int8(sound.last(256), alone);
+    CHECK(probability != alone);
+    stream(sound.last(256), probability);
+    CHECK(probability == alone);
 }
 
 TEST_CASE("docs: an encoder") {

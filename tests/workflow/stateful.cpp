@@ -31,12 +31,10 @@ constexpr int frame = 8, frames = 3, features = 5, scores = 3;
 
 /// Windows that do not reach out of a frame, so that frames one after another and all at once give the same.
 template <int Length>
-struct voice
-    : zp::model<zp::input<1, Length, features>,
-                zp::conv1d<"patch", zp::conv{.out_channels = 16, .kernel = 4, .stride = 4}>, zp::relu,
-                zp::lstm<"lstm", 12, zp::recurrent_options{.layers = 2}>, zp::gru<"gru", 9>,
-                zp::svdf<"svdf", 6, 2, 3>, zp::linear<"scores", scores>> {
-};
+struct voice : zp::model<zp::input<1, Length, features>,
+                         zp::conv1d<"patch", zp::conv{.out_channels = 16, .kernel = 4, .stride = 4}>, zp::relu,
+                         zp::lstm<"lstm", 12, zp::recurrent_options{.layers = 2}>, zp::gru<"gru", 9>,
+                         zp::svdf<"svdf", 6, 2, 3>, zp::linear<"scores", scores>> {};
 using frame_net = voice<frame>;
 using whole_net = voice<frame * frames>;
 
@@ -137,11 +135,11 @@ TEST_CASE("stateful: an input of its own in each call, where calibrate begins an
         differ += anew.range_of_values(static_cast<int>(i)).max != going_on.range_of_values(static_cast<int>(i)).max;
     CHECK(differ > 0);
     int calls = 0;
-    const auto more = zp::calibrate_sequences(going_on, std::vector{x, recording(10)},
-                                              [&](const zp::calibration_progress& done) {
-                                                  ++calls;
-                                                  CHECK(done.batches == static_cast<std::uint64_t>(calls));
-                                              });
+    const auto more =
+        zp::calibrate_sequences(going_on, std::vector{x, recording(10)}, [&](const zp::calibration_progress& done) {
+            ++calls;
+            CHECK(done.batches == static_cast<std::uint64_t>(calls));
+        });
     CHECK(calls == 2);
     CHECK(more.samples() == 3 * frames);
 }
