@@ -5,7 +5,7 @@ Operators are neutral; front/ says which ONNX and aten operators become which of
 
     conv, conv_transpose, batch_norm, linear, matmul, unary, prelu, binary, pool, adaptive_avg_pool, reduce, softmax,
     log_softmax, layer_norm, group_norm, embedding, rnn, resize, pad, reshape, permute, slice, concat, expand, flip, roll,
-    gather, pixel_shuffle, pixel_unshuffle, argmax, compare, logical, where, masked_softmax, attention, rms_norm
+    gather, pixel_shuffle, pixel_unshuffle, argmax, cast, compare, logical, where, masked_softmax, attention, rms_norm
 
 Conditions are 0 and 1, and are integers to the source.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from zeropoint.errors import need
+from zeropoint.front.tflite_custom import content_of
 from zeropoint.front.tflite_reader import TO_NCHW, TfliteReader
 from zeropoint.ir import Coding, Graph, Value
 
@@ -91,8 +92,6 @@ class LitertSource:
 
     def table(self, value: Value | None, x: Coding, y: Coding) -> np.ndarray:
         """Output codes of all codes of x, from the lowest: of the operator that makes a value, or of QUANTIZE."""
-        import flatbuffers
-
         s = self.schema
         model, graph = s.ModelT(), s.SubGraphT()
         model.version, model.subgraphs, model.buffers = 3, [graph], [s.BufferT()]
@@ -115,9 +114,7 @@ class LitertSource:
         operator.opcodeIndex, operator.inputs, operator.outputs = 0, np.array([0], np.int32), np.array([1], np.int32)
         model.operatorCodes, graph.operators = [code], [operator]
         graph.inputs, graph.outputs = np.array([0], np.int32), np.array([1], np.int32)
-        builder = flatbuffers.Builder(1024)
-        builder.Finish(model.Pack(builder), b"TFL3")
-        made = self.interpreter(bytes(builder.Output()), False)
+        made = self.interpreter(content_of(model), False)
         low, high = x.limits
         made.set_tensor(0, np.arange(low, high + 1).astype(x.dtype).reshape(1, 256))
         made.invoke()

@@ -8,6 +8,7 @@ import numpy as np
 from zeropoint.errors import NotSupported
 from zeropoint.front.einsum import convert_einsum
 from zeropoint.front.onnx_operators import Call, bound, converts
+from zeropoint.front.windows import pool
 from zeropoint.ir import constant
 
 
@@ -87,9 +88,9 @@ def convert_pool(call: Call) -> None:
     kernel = list(attrs["kernel_shape"])
     stride, dilation = list(attrs.get("strides", [1] * count)), list(attrs.get("dilations", [1] * count))
     pads = pads_of(call, list(x.shape[2:]), kernel, stride, dilation)
-    call.give("pool", [x], kind="max" if op == "MaxPool" else "avg", kernel=kernel, stride=stride, pads=pads,
-              dilation=dilation, ceil=bool(attrs.get("ceil_mode", 0)),
-              count_include_pad=bool(attrs.get("count_include_pad", 0)))
+    pool(call, x, call.outputs[0].shape,
+         dict(kind="max" if op == "MaxPool" else "avg", kernel=kernel, stride=stride, pads=pads, dilation=dilation,
+              ceil=bool(attrs.get("ceil_mode", 0)), count_include_pad=op == "AveragePool" and bool(attrs.get("count_include_pad", 0))))
 
 
 @converts("GlobalAveragePool", "GlobalMaxPool")

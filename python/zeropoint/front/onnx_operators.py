@@ -115,6 +115,8 @@ def convert_activation(call: Call) -> None:
             call.give("unary", [x], kind="hard_sigmoid")
         else:
             call.give("unary", [x], kind="linear_clamp", scale=alpha, offset=beta)
+    elif op == "Clip" and any(v is not None and v.data is None for v in call.inputs[1:]):
+        clip_by_values(call)
     elif op == "Clip":
         low, high = bound(call.known(1, "min")), bound(call.known(2, "max"))
         if low is not None and high is not None and low > high:
@@ -122,6 +124,15 @@ def convert_activation(call: Call) -> None:
         call.give("unary", [x], kind="clamp", min=low, max=high)
     else:
         convert_prelu(call)
+
+
+def clip_by_values(call: Call) -> None:
+    """Between bounds that are computed."""
+    current = call.inputs[0]
+    for limit, kind in zip(call.inputs[1:], ("maximum", "minimum")):
+        if limit is not None and (limit.data is None or bound(limit.data) is not None):
+            current = call.make("binary", [current, limit], current.shape, kind=kind)
+    call.give("identity", [current])
 
 
 def convert_prelu(call: Call) -> None:
@@ -225,7 +236,8 @@ def convert_nothing(call: Call) -> None:
     if call.node.op_type == "Cast":
         to_bool = call.attrs["to"] == call.reader.onnx.TensorProto.BOOL
         if call.outputs[0].is_integer and not call.inputs[0].is_integer and not to_bool:
-            raise NotSupported("a cast of computed values to integers")
+            call.give("cast", [call.inputs[0]])  # of an input that is indices, what zeropoint.index_pattern takes
+            return
         if to_bool:
             call.give("compare", [call.inputs[0], constant("", np.float32(0))], kind="ne")
             return

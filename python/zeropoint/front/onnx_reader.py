@@ -13,7 +13,7 @@ import numpy as np
 from zeropoint.errors import FOLLOWS, Problem, ImportRefused, ZeropointError, need
 from zeropoint.files import sentence_of
 from zeropoint.front.modules import inside
-from zeropoint.front.onnx_branches import taken_branch
+from zeropoint.front.onnx_branches import both_branches, taken_branch
 from zeropoint.ir import Graph, Node, Origin, Value, constant
 
 MOST_FOLDED = 64 << 20  # values: no constant larger than this is made
@@ -58,6 +58,7 @@ class OnnxReader:
         self.graph = Graph(title=title)
         self.values: dict[str, Value] = {"": None}  # type: ignore[dict-item]
         self.shapes: dict[str, tuple[tuple[int, ...] | None, bool]] = {}
+        self.choices: set[str] = set()  # what an If of a computed condition gives
         self.unknown: set[str] = set()  # values behind a node that has no layer, whose extents nobody knows
         self.model = self.prepared(with_values(self.onnx, model, input_values or {}), input_shapes)
         self.opset = max((o.version for o in self.model.opset_import if o.domain in ("", "ai.onnx")), default=1)
@@ -115,20 +116,27 @@ class OnnxReader:
             told += news
             are_named = self.name_types_of_casts(model, inferred) or self.take_branches(model)
             left = [node for node in model.graph.node if not self.fold(node, model)]
-            if not news and not are_named and len(left) == len(model.graph.node):
-                return inferred
+            is_done = not news and not are_named and len(left) == len(model.graph.node)
             del model.graph.node[:]
             model.graph.node.extend(left)
+            if is_done and not self.take_branches(model, computed=True):
+                return inferred
 
-    def take_branches(self, model: Any) -> bool:
-        """Puts branches in the place of each If whose condition is known. Whether there was one."""
+    def take_branches(self, model: Any, computed: bool = False) -> bool:
+        """Puts branches in the place of each If whose condition is known, or of one whose condition is computed both and a choice. Whether
+        there was one."""
         found = []
         for node in model.graph.node:
             condition = self.values.get(node.input[0]) if node.op_type == "If" else None
-            if condition is None or condition.data is None:
+            is_known = condition is not None and condition.data is not None
+            if node.op_type != "If" or is_known == computed:
                 found.append(node)
                 continue
-            nodes, constants = taken_branch(self.onnx, node, bool(np.asarray(condition.data).reshape(-1)[0]))
+            if is_known:
+                nodes, constants = taken_branch(self.onnx, node, bool(np.asarray(condition.data).reshape(-1)[0]))  # type: ignore[union-attr]
+            else:
+                nodes, constants = both_branches(self.onnx, node)
+                self.choices.update(name for name in node.output if name)
             for tensor in constants:
                 self.keep(model, tensor.name, self.onnx.numpy_helper.to_array(tensor))
             found += nodes
@@ -210,6 +218,8 @@ class OnnxReader:
             self.unsupported(node, inputs, outputs, origin, ("value", "it reads strings; layers compute with numbers"))
         elif not self.unknown.isdisjoint(node.input):
             self.unsupported(node, inputs, outputs, origin, FOLLOWS)
+        elif not self.choices.isdisjoint(node.output) and len({self.shapes.get(name, (None, False))[0] for name in node.input[1:]}) != 1:
+            self.unsupported(node, inputs, outputs, origin, ("dynamic_shape", "the branches of an If whose condition is computed give unlike extents"))
         elif missing:
             self.unsupported(node, inputs, outputs, origin, ("dynamic_shape", "the extents of its output are not known"))
         elif not convert(self, node, inputs, outputs, origin):

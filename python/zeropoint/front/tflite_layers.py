@@ -7,6 +7,7 @@ import numpy as np
 
 from zeropoint.errors import NotSupported
 from zeropoint.front.tflite_operators import Call, converts, reordered
+from zeropoint.front.windows import pool
 from zeropoint.ir import Value
 
 
@@ -91,12 +92,10 @@ def convert_pool(call: Call) -> None:
     x = call.x()
     kernel = [call.option("filterHeight", 1), call.option("filterWidth", 1)]
     stride = [call.option("strideH", 1), call.option("strideW", 1)]
-    begin, end = window_pads(call, x.shape[1:3], kernel, stride, [1, 1])
-    ceil = begin == [0, 0] and end != [0, 0] and all(e < s for e, s in zip(end, stride))
-    if ceil:  # windows end with the image
-        end = [0, 0]
-    call.give("pool", [call.image(x)], is_image=True, kind="max" if call.kind.startswith("M") else "avg", kernel=kernel,
-              stride=stride, pads=(begin, end), dilation=[1, 1], ceil=ceil, count_include_pad=False)
+    pads = window_pads(call, x.shape[1:3], kernel, stride, [1, 1])
+    n, h, w, c = call.reader.extents(call.outputs[0])
+    pool(call, call.image(x), (n, c, h, w), dict(kind="max" if call.kind.startswith("M") else "avg", kernel=kernel, stride=stride,
+         pads=pads, dilation=[1, 1], ceil=False, count_include_pad=False), is_image=True)
 
 
 REDUCTIONS = {"MEAN": "mean", "SUM": "sum", "REDUCE_MAX": "max", "REDUCE_MIN": "min", "REDUCE_PROD": "prod"}

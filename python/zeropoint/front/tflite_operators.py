@@ -179,6 +179,13 @@ def convert_dequantize(call: Call) -> None:
     call.reader.values[call.outputs[0]] = value
 
 
+@converts("DENSIFY")
+def convert_densify(call: Call) -> None:
+    """Of a constant, whose zeros the reader has put back."""
+    call.known(0, "a sparse tensor")
+    call.reader.values[call.outputs[0]] = call.x()
+
+
 @converts("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 def convert_reshape(call: Call) -> None:
     """Other axes of the same values."""

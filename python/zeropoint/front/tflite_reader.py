@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from zeropoint.errors import ImportRefused, Problem, ZeropointError, need
+from zeropoint.front.tflite_custom import content_of, take_built_in
+from zeropoint.front.tflite_sparse import dense_of
 from zeropoint.ir import Coding, Graph, Node, Origin, Value
 
 TO_NCHW, TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
@@ -51,6 +53,8 @@ class TfliteReader:
             self.model = s.ModelT.InitFromObj(s.Model.GetRootAs(content))
         except Exception as error:
             raise ZeropointError(f"{title}: this TensorFlow Lite file is damaged: {error}") from error
+        if take_built_in(s, self.model):
+            self.content = content_of(self.model)
         if len(self.model.subgraphs) != 1:
             raise ImportRefused([Problem("subgraph", title, "op", f"{len(self.model.subgraphs)} subgraphs (control flow); "
                                          "only one can be imported")])
@@ -103,7 +107,12 @@ class TfliteReader:
         if offset > 1:
             size = int(self.model.buffers[self.tensor(index).buffer].size)
             data = np.frombuffer(self.content, np.uint8, size, offset)
-        return np.frombuffer(np.asarray(data, np.uint8).tobytes(), np.dtype(kind)).reshape(self.extents(index))
+        values = np.frombuffer(np.asarray(data, np.uint8).tobytes(), np.dtype(kind))
+        sparsity = self.tensor(index).sparsity
+        try:
+            return values.reshape(self.extents(index)) if sparsity is None else dense_of(sparsity, self.extents(index), values)
+        except (ValueError, IndexError, AttributeError) as error:
+            raise ZeropointError(f"{self.graph.title}: the constant {self.name(index)} of this TensorFlow Lite file is damaged: {error}") from error
 
     def value(self, index: int) -> Value | None:
         """Of a tensor; None where an optional one is left out."""

@@ -373,7 +373,7 @@ def input_layouts(value: Value, batches: bool = False) -> list[Layout]:
     if batches or value.is_state:
         places |= {3: [*places[3], ((0,), (1,), (2,))], 4: [*places[4], ((0, 1), (2,), (3,))], 5: [((0, 1, 2), (3,), (4,))]}
     if value.is_integer:
-        places = {1: [((), (0,), ())], 2: [((), (0, 1), ())]}
+        places = {count: [((), tuple(range(count)), ())] for count in range(1, 5)}
     layouts = []
     for height, width, channels in places.get(rank, []):
         layout = Layout.fresh(extents, height, width, channels)
@@ -507,7 +507,12 @@ def finish_output(context: Context, value: Value, number: int) -> None:
     if id(value) not in context.values:
         context.problems.append(Problem("output", value.name, "value", "nothing computes this output"))
         return
-    val = context.values[id(value)]
+    context.op = "output"
+    try:
+        val = context.get(value)  # a mask comes out as 0 and 1
+    except Refused as refused:
+        context.problems.append(Problem("output", value.name, refused.reason, refused.text))
+        return
     try:
         port = port_of(value, val.layout)
     except Refused:  # as the source has it in memory

@@ -22,10 +22,23 @@ def lower_embedding(context: Context, node: Node) -> None:
     name = context.name_for(node.inputs[0])
     context.tensor(name + ".weight", table)
     columns = Layout.fresh((table.shape[1],), channels=(0,))
+    args = [Name(name), Number(table.shape[0], "Rows"), Number(table.shape[1], "Columns")]
+    if "first" in node.attrs:
+        shape = node.attrs["shape"]
+        layout = Layout.fresh((*shape, table.shape[1]), (), tuple(range(len(shape))), (len(shape),))
+        options = [("first", node.attrs["first"]), ("count", int(np.prod(shape)))]
+        args.append(Options("zp::embedding_options", tuple(options), (("first", 0), ("count", 0))))
+        context.put(node, Layer("zp::embedding", tuple(args), "embedding.hpp"), [ids.row], layout, name)
+        return
     layout = Layout(ids.layout.axes + columns.axes, ((), ids.layout.memory, columns.groups[2]),
                     ids.layout.sizes | columns.sizes)
-    args = (Name(name), Number(table.shape[0], "Rows"), Number(table.shape[1], "Columns"))
-    context.put(node, Layer("zp::embedding", args, "embedding.hpp"), [ids.row], layout, name)
+    context.put(node, Layer("zp::embedding", tuple(args), "embedding.hpp"), [ids.row], layout, name)
+
+
+@lowers("cast")
+def lower_cast(context: Context, node: Node) -> None:
+    """Of an input of indices that is one of floats nothing is left."""
+    raise Refused("attribute", "a cast of computed values to integers")
 
 
 @lowers("rnn")
@@ -38,7 +51,8 @@ def lower_rnn(context: Context, node: Node) -> None:
     attrs = node.attrs
     if any(state is not None for state in node.inputs[1:]):
         raise Refused("computed_operand", f"the first state of this {attrs['cell']} comes in or is not zero: a layer of several steps begins "
-                                          "with zeros here; where it is what came out of the call before, --stateful CALLS leaves it to zp::streaming")
+                                          "with zeros here; where it is what came out of the call before, --stateful CALLS leaves it to zp::streaming; "
+                                          "where it is zeros in every call, --value NAME=0 says so")
     val = context.get(node.inputs[0])
     rank = len(val.layout.extents)
     steps = attrs["steps"]
