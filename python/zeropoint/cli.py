@@ -105,6 +105,8 @@ def parser_of() -> argparse.ArgumentParser:
     imports.add_argument("--stateful", type=stateful_of, default=0, metavar="CALLS|frames",
                          help="states of recurrent layers that go in and come out are left to zp::streaming; a sequence to calibrate with "
                               "has so many calls of the model. frames: to zp::stateful, where a call sees a frame through windows")
+    imports.add_argument("--dequantize", action="store_true",
+                         help="a model that others have quantized as a float network, of the real numbers of its weights' codes")
     imports.add_argument("--no-verify", action="store_true", help="do not compile and compare")
     imports.add_argument("--force", action="store_true", help="write the files even where the check fails")
     imports.add_argument("--report", type=Path, help="a JSON file for the result or the problems")
@@ -114,6 +116,7 @@ def parser_of() -> argparse.ArgumentParser:
     verify.add_argument("model", type=Path)
     verify.add_argument("--input", type=shape_of, action="append", default=[], help="as the model was imported with")
     verify.add_argument("--value", type=value_of, action="append", default=[], metavar="NAME=NUMBER", help="likewise")
+    verify.add_argument("--dequantize", action="store_true", help="likewise")
 
     quantize = commands.add_parser("quantize", help="an imported network to int8, with a report")
     quantize.add_argument("header", type=Path)
@@ -191,7 +194,7 @@ def run_import(options: argparse.Namespace) -> dict[str, Any]:
 
     made = import_file(options.model, options.out, name=options.name, verify=not options.no_verify,
                        force=options.force, input_shapes=dict(options.input), input_values=dict(options.value), stateful=options.stateful,
-                       progress=say)
+                       dequantize=options.dequantize, progress=say)
     checked = None if made.result is None else made.result.to_json()
     return {"header": str(made.header), "weights": str(made.weights), "rows": made.layers, "check": checked}
 
@@ -200,7 +203,7 @@ def run_verify(options: argparse.Namespace) -> dict[str, Any]:
     """zeropoint verify"""
     from zeropoint.importer import verify_file
 
-    result = verify_file(options.header, options.model, dict(options.input), say, dict(options.value))
+    result = verify_file(options.header, options.model, dict(options.input), say, dict(options.value), options.dequantize)
     if not result.passed:
         raise CheckFailed(f"{options.header} is not what {options.model} computes")
     return result.to_json()

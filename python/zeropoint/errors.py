@@ -49,11 +49,11 @@ class NotSupported(Refused):
 
 
 class ImportRefused(ZeropointError):
-    """A model that cannot become layers, with every reason at once."""
+    """A model that cannot become layers, with every reason at once. hint: what to try, as a line behind them."""
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[Problem], hint: str = "") -> None:
         self.problems = problems
-        super().__init__(report_of(problems))
+        super().__init__(report_of(problems) + (f"\n  {hint}" if hint else ""))
 
     def to_json(self) -> list[dict[str, str]]:
         """The problems as plain data."""

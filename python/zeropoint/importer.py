@@ -13,11 +13,12 @@ from zeropoint import __version__
 from zeropoint.cells import write_cells_out
 from zeropoint.emit.header import identifier, write_header
 from zeropoint.emit.structure import Structure
-from zeropoint.errors import CheckFailed, ZeropointError
+from zeropoint.errors import CheckFailed, ImportRefused, Problem, ZeropointError
 from zeropoint.front.kinds import kind_of
 from zeropoint.ir import Graph
 from zeropoint.lower import Lowered, lower
 from zeropoint.passes import simplify
+from zeropoint.quantized_source import QuantizedSource
 from zeropoint.replacing import replacing, write_tensors
 from zeropoint.states import FRAMES, Stateful, keep_states, notes_of, of_sequences
 
@@ -60,18 +61,34 @@ def import_torch(module: Any, example: Any, out: str | Path = ".", *, name: str 
 
 def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", verify: bool = True, force: bool = False,
                 input_shapes: dict[str, tuple[int, ...]] | None = None, input_values: dict[str, np.ndarray] | None = None,
-                stateful: Stateful = 0, progress: Callable[[str], None] | None = None) -> Imported:
+                stateful: Stateful = 0, dequantize: bool = False, progress: Callable[[str], None] | None = None) -> Imported:
     """An ONNX file, a .tflite, or a .pt2 of torch.export.save; without such a suffix its first bytes say which. input_shapes: extents
     of inputs of ONNX that have none. input_values: inputs of ONNX that are always these, such as a rate that chooses a branch; the
-    network has no such input. stateful, and what it raises, as in import_torch."""
+    network has no such input. dequantize: a model of ONNX or TensorFlow Lite that others have quantized comes in as a float network, of the
+    real numbers that its weights' codes mean; nothing else is rounded. stateful, and what it raises, as in import_torch."""
     path = Path(path)
     if not path.exists():
         raise ZeropointError(f"{path}: there is no such file")
     kind = kind_of(path)
     if input_shapes and kind != "onnx":
         raise ZeropointError(f"{path}: --input is for ONNX; this file has extents of its own, so make it with those that you want")
-    if input_values and (kind != "onnx" or is_coded(path)):
+    if input_values and (kind != "onnx" or is_coded(path) and not dequantize):
         raise ZeropointError(f"{path}: --value is for ONNX of floats")
+    try:
+        return import_kind(path, kind, out, name, verify, force, input_shapes, input_values, stateful, dequantize, progress)
+    except ImportRefused as refused:
+        if dequantize or kind != "onnx" or not has_codes(path):
+            raise
+        raise ImportRefused(refused.problems, "this model was quantized by others; --dequantize imports it as a float network, of the real numbers "
+                                              "of its weights") from None
+
+
+def import_kind(path: Path, kind: str, out: str | Path, name: str, verify: bool, force: bool, input_shapes: dict[str, tuple[int, ...]] | None,
+                input_values: dict[str, np.ndarray] | None, stateful: Stateful, dequantize: bool, progress: Callable[[str], None] | None) -> Imported:
+    """import_file of a file of this kind."""
+    if dequantize:
+        graph, runner = read_dequantized(path, kind, input_shapes, input_values, verify)
+        return finish(graph, runner, out, name, verify, force, progress, stateful=stateful)
     if kind == "tflite" or kind == "onnx" and is_coded(path):
         if stateful:
             raise ZeropointError(f"{path}: --stateful is for ONNX of floats and .pt2")
@@ -80,6 +97,8 @@ def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", veri
             from zeropoint.coded.importer import finish_coded
 
             return finish_coded(graph, source, out, name, verify, force, progress)
+        if kind == "onnx":
+            source = runner_of_weights(path, graph)
         return finish(graph, source, out, name, verify, force, progress)
     if kind == "onnx":
         from zeropoint.front.onnx_reader import read_onnx
@@ -106,6 +125,49 @@ def is_coded(path: Path) -> bool:
         raise
     except Exception:  # read_onnx says what is wrong with it
         return False
+
+
+def runner_of_weights(path: Path, graph: Graph) -> Any:
+    """Of an ONNX file whose weights alone are codes, which is one of floats. Raises ImportRefused where inputs are rounded too."""
+    from zeropoint.verify import onnx_runner
+
+    coded = [value for value in graph.given if value.coding is not None]
+    if coded:
+        raise ImportRefused([Problem("input", value.name, "value", "it is rounded to codes, and no value that is computed is") for value in coded])
+    return onnx_runner(path)
+
+
+def has_codes(path: Path) -> bool:
+    """Whether an ONNX file has an operator of codes."""
+    from zeropoint.front.onnx_dequantized import is_quantized
+    from zeropoint.front.onnx_reader import loaded
+
+    return is_quantized(loaded(path))
+
+
+def read_dequantized(path: Path, kind: str, input_shapes: dict[str, tuple[int, ...]] | None, input_values: dict[str, np.ndarray] | None,
+                     verify: bool) -> tuple[Graph, Any]:
+    """A model that others have quantized as a float graph, and its runtime."""
+    if kind == "tflite":
+        from zeropoint.front.litert import LitertSource
+        from zeropoint.front.tflite_reader import read_tflite
+
+        graph, reader = read_tflite(path, dequantize=True)
+        return graph, QuantizedSource(LitertSource(reader, graph), LitertSource(reader, graph, path.read_bytes()))
+    if kind != "onnx":
+        raise ZeropointError(f"{path}: --dequantize is for ONNX and TensorFlow Lite")
+    from zeropoint.errors import need
+    from zeropoint.front.onnx_dequantized import dequantized
+    from zeropoint.front.onnx_reader import loaded, read_onnx
+    from zeropoint.verify import onnx_runner
+
+    original = loaded(path)
+    if not has_codes(path):
+        raise ZeropointError(f"{path}: --dequantize is for models with codes, and this one has none; import it without")
+    model = dequantized(need("onnx", "onnx"), original)
+    content = model.SerializeToString()
+    graph = read_onnx(path, input_shapes, input_values, instead=model)
+    return graph, QuantizedSource(onnx_runner(path, input_values, content), onnx_runner(path, input_values)) if verify else None
 
 
 def read_coded(path: Path, kind: str, input_shapes: dict[str, tuple[int, ...]] | None) -> tuple[Graph, Any]:
@@ -146,6 +208,9 @@ def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, 
             assert runner is not None
             result = check(header, weights, name, graph, lowered, structure, runner, say, examples)
             notes.append(result.comment())
+            if isinstance(runner, QuantizedSource):
+                notes.append(runner.comment())
+                say(runner.comment())
             if not result.passed and not force:
                 raise CheckFailed(("" if progress else result.report() + "\n") + "Nothing was written; --force writes it all the same.")
         else:
@@ -174,7 +239,8 @@ def save_tensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
 
 
 def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,
-                progress: Callable[[str], None] | None = None, input_values: dict[str, np.ndarray] | None = None) -> Any:
+                progress: Callable[[str], None] | None = None, input_values: dict[str, np.ndarray] | None = None,
+                dequantize: bool = False) -> Any:
     """Checks a header and the weights beside it, whoever has changed them, against a model, which is given what it was imported with. Gives
     a Comparison."""
     from zeropoint.ports import keeper_of, ports_of
@@ -185,13 +251,15 @@ def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, t
     if not model.exists():
         raise ZeropointError(f"{model}: there is no such file")
     kind = kind_of(model)
-    if kind == "tflite" or kind == "onnx" and is_coded(model):
+    if dequantize:
+        graph, runner = read_dequantized(model, kind, input_shapes, input_values, True)
+    elif kind == "tflite" or kind == "onnx" and is_coded(model):
         graph, source = read_coded(model, kind, input_shapes)
         if graph.is_coded:
             from zeropoint.coded.importer import verify_coded
 
             return verify_coded(graph, source, header, name, progress)
-        runner = source
+        runner = runner_of_weights(model, graph) if kind == "onnx" else source
     elif kind == "onnx":
         from zeropoint.front.onnx_reader import read_onnx
 

@@ -143,11 +143,11 @@ class torch_runner:
 
 
 class onnx_runner:
-    """An ONNX file in ONNX Runtime, without optimizations. values: inputs that are always these."""
+    """An ONNX file in ONNX Runtime, without optimizations. values: inputs that are always these. content: a model that stands for the file's."""
 
-    def __init__(self, path: Path, values: Arrays | None = None) -> None:
+    def __init__(self, path: Path, values: Arrays | None = None, content: bytes | None = None) -> None:
         need("onnxruntime", "verify")
-        self.path, self.values = path, values or {}
+        self.path, self.values, self.content = path, values or {}, content
 
     def session(self, model: str | bytes) -> Any:
         """Of a file or its bytes. Raises ZeropointError for what ONNX Runtime refuses."""
@@ -163,7 +163,7 @@ class onnx_runner:
 
     def __call__(self, graph: Graph, arrays: Arrays) -> list[np.ndarray]:
         """Its outputs, in order."""
-        session = self.session(str(self.path))
+        session = self.session(self.content or str(self.path))
         return session.run([value.name for value in graph.outputs], self.typed(session, arrays))
 
     def typed(self, session: Any, arrays: Arrays) -> Arrays:
@@ -177,7 +177,7 @@ class onnx_runner:
     def trace(self, graph: Graph, arrays: Arrays) -> Arrays:
         """All values in between, by their names."""
         onnx = need("onnx", "onnx")
-        model = onnx.load(str(self.path))
+        model = onnx.load(str(self.path)) if self.content is None else onnx.load_model_from_string(self.content)
         known = {out.name for out in model.graph.output}
         model.graph.output.extend(onnx.ValueInfoProto(name=name) for node in model.graph.node for name in node.output
                                   if name and name not in known)

@@ -20,8 +20,9 @@ class LitertSource:
     policy = "zp::fixed_point_litert"
     dtypes = ("int8",)
 
-    def __init__(self, reader: TfliteReader, graph: Graph) -> None:
-        self.reader, self.schema = reader, reader.schema
+    def __init__(self, reader: TfliteReader, graph: Graph, content: bytes | None = None) -> None:
+        """content: of a file with the same inputs and outputs, in place of the reader's."""
+        self.reader, self.schema, self.content = reader, reader.schema, content or reader.content
         kinds = {v.name: reader.dtype(int(i)) for v, i in
                  [*zip(graph.given or graph.inputs, reader.subgraph.inputs), *zip(graph.outputs, reader.subgraph.outputs)]}
         self.input_kinds = {v.name: kinds[v.name] for v in graph.given or graph.inputs}
@@ -44,7 +45,7 @@ class LitertSource:
 
     def run(self, inputs: dict[str, np.ndarray], graph: Graph) -> dict[Any, np.ndarray]:
         """Codes of every tensor that has such, by number; inputs are codes."""
-        made = self.interpreter(self.reader.content, True)
+        made = self.interpreter(self.content, True)
         for value, index in zip(graph.given, self.reader.subgraph.inputs):
             codes, kind = inputs[value.name], self.input_kinds[value.name]
             if kind == "uint8" and value.coding is not None and value.coding.dtype == "int8":
@@ -62,7 +63,7 @@ class LitertSource:
 
     def invoked(self, graph: Graph, arrays: dict[str, np.ndarray]) -> Any:
         """The interpreter of a model of floats, after a run."""
-        made = self.interpreter(self.reader.content, True)
+        made = self.interpreter(self.content, True)
         for value, index in zip(graph.given, self.reader.subgraph.inputs):
             made.set_tensor(int(index), arrays[value.name].astype(np.dtype(self.reader.dtype(int(index)))))
         made.invoke()

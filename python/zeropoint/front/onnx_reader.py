@@ -378,20 +378,27 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def read_onnx(path: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,
-              input_values: dict[str, np.ndarray] | None = None) -> Graph:
-    """A graph of an ONNX file, which is given some inputs once and for all. Raises ZeropointError where it cannot be read."""
-    onnx = need("onnx", "onnx")
-    path = Path(path)
+def loaded(path: Path) -> Any:
+    """The model of a file. Raises ZeropointError where it is none."""
     try:
-        model = onnx.load(str(path))
+        return need("onnx", "onnx").load(str(path))
     except OSError as error:
         raise ZeropointError(sentence_of(error, path)) from None
+    except ZeropointError:
+        raise
     except Exception as error:
         raise ZeropointError(f"{path}: this is no ONNX file: {error}") from error
+
+
+def read_onnx(path: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,
+              input_values: dict[str, np.ndarray] | None = None, instead: Any = None) -> Graph:
+    """A graph of an ONNX file, which is given some inputs once and for all; instead: of a model that stands for the file's. Raises
+    ZeropointError where it cannot be read."""
+    path = Path(path)
+    model = loaded(path) if instead is None else instead
     reader = OnnxReader(model, path.stem, input_shapes or {}, input_values)
     graph = reader.read()
     digest = digest_of(path)
     producer = f"{model.producer_name} {model.producer_version}".strip()
-    graph.source = f"{path.name}, sha256 {digest[:16]}, ONNX opset {reader.opset}" + (f" of {producer}" if producer else "")
+    graph.source = f"{path.name}, sha256 {digest[:16]}, ONNX opset {reader.opset}" + (", dequantized," if instead is not None else "") + (f" of {producer}" if producer else "")
     return graph

@@ -26,7 +26,7 @@ def check_weight(call: Call) -> None:
     x, weight = call.x(0), call.x(1)
     if weight.data is not None and weight.coding is not None and x.coding is None:
         raise NotSupported("weights are integers and activations floats (dynamic-range quantization); import the float "
-                           "model and convert it with zp::quantize_dynamic", "value")
+                           "model, or with --dequantize the real numbers of these, and convert it with zp::quantize_dynamic", "value")
 
 
 @converts("CONV_2D", "DEPTHWISE_CONV_2D")

@@ -170,12 +170,12 @@ def convert_quantize(call: Call) -> None:
 def convert_dequantize(call: Call) -> None:
     """To floats: of constants, and at the end."""
     value = call.x()
-    if value.data is not None and value.coding is None:  # float16
-        call.reader.values[call.outputs[0]] = value
+    if value.data is not None and (value.coding is None or call.reader.dequantize):  # float16, or codes of which the real numbers are wanted
+        call.reader.values[call.outputs[0]] = value if value.coding is None else constant(value.name, value.data)
         return
     if value.data is not None:
-        raise NotSupported("weights alone are integers (weight-only quantization); import the float model, and give it "
-                           "zp::weight_only", "value")
+        raise NotSupported("weights alone are integers (weight-only quantization); import the float model, or with --dequantize the real "
+                           "numbers of these, and give it zp::weight_only", "value")
     call.reader.values[call.outputs[0]] = value
 
 

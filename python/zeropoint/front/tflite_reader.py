@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +45,7 @@ def layer_name(tensor: str) -> str:
 class TfliteReader:
     """State of reading one model."""
 
-    def __init__(self, content: bytes, title: str) -> None:
+    def __init__(self, content: bytes, title: str, dequantize: bool = False) -> None:
         s = schema()
         if content[4:8] != b"TFL3":
             raise ZeropointError(f"{title}: this is no TensorFlow Lite file (its bytes 4 to 7 are not TFL3)")
@@ -59,11 +60,14 @@ class TfliteReader:
             raise ImportRefused([Problem("subgraph", title, "op", f"{len(self.model.subgraphs)} subgraphs (control flow); "
                                          "only one can be imported")])
         self.subgraph = self.model.subgraphs[0]
+        self.dequantize = dequantize
         self.graph = Graph(title=title)
         self.values: dict[int, Value] = {}
         self.operator_of: dict[int, Any] = {}  # by id of the value that an operator makes
         self.images: dict[str, int] = {}       # by name of a value in N C H W: its tensor
         self.operators, self.types = names_of(s.BuiltinOperator), names_of(s.TensorType)
+        if dequantize:
+            self.take_real_weights()
 
     # Tensors
 
@@ -130,6 +134,36 @@ class TfliteReader:
                                        data, coding)
         return self.values[index]
 
+    def take_real_weights(self) -> None:
+        """Constants of codes that operators of floats read become the real numbers that they mean, in the model that LiteRT runs too."""
+        if any(self.coding(int(index)) is not None and self.raw(int(index)) is None for operator in self.subgraph.operators
+               for index in operator.outputs):
+            raise ZeropointError(f"{self.graph.title}: --dequantize is for models of floats with weights of codes, and this one computes in "
+                                 "integers; import it without, with the same codes")
+        real: dict[int, int] = {}
+        for operator in self.subgraph.operators:
+            operator.inputs = np.array(operator.inputs, np.int32)
+            for place, index in enumerate(operator.inputs.tolist()):
+                coding = self.coding(index) if index >= 0 else None
+                codes = None if coding is None else self.raw(index)
+                if codes is None or coding is None or self.kind_of(operator) in ("DEQUANTIZE", "DENSIFY"):
+                    continue
+                if index not in real:
+                    tensor, buffer = copy.copy(self.tensor(index)), self.schema.BufferT()
+                    buffer.data = np.frombuffer(coding.real(codes).astype("<f4").tobytes(), np.uint8)
+                    self.model.buffers.append(buffer)
+                    tensor.type, tensor.quantization, tensor.sparsity = self.schema.TensorType.FLOAT32, None, None
+                    tensor.buffer = len(self.model.buffers) - 1
+                    self.subgraph.tensors.append(tensor)
+                    real[index] = len(self.subgraph.tensors) - 1
+                operator.inputs[place] = real[index]
+        self.content = content_of(self.model)
+
+    def kind_of(self, operator: Any) -> str:
+        """The name of an operator, CUSTOM of those that are not built in."""
+        code = self.model.operatorCodes[operator.opcodeIndex]
+        return self.operators.get(max(int(code.builtinCode), int(code.deprecatedBuiltinCode)), "CUSTOM")
+
     # The graph
 
     def read(self) -> Graph:
@@ -180,12 +214,12 @@ def nchw(coding: Coding | None) -> Coding | None:
     return None if coding is None else replace(coding, order=TO_NCHW)
 
 
-def read_tflite(path: str | Path) -> tuple[Graph, TfliteReader]:
-    """The graph of a .tflite file. Raises ZeropointError where it cannot be read."""
+def read_tflite(path: str | Path, dequantize: bool = False) -> tuple[Graph, TfliteReader]:
+    """The graph of a .tflite file. dequantize: weights of codes as real numbers. Raises ZeropointError where it cannot be read."""
     path = Path(path)
     content = path.read_bytes()
-    reader = TfliteReader(content, path.stem)
+    reader = TfliteReader(content, path.stem, dequantize)
     graph = reader.read()
     digest = hashlib.sha256(content).hexdigest()
-    graph.source = f"{path.name}, sha256 {digest[:16]}, TensorFlow Lite"
+    graph.source = f"{path.name}, sha256 {digest[:16]}, TensorFlow Lite" + (", dequantized" if dequantize else "")
     return graph, reader
