@@ -15,6 +15,7 @@ ONNX Runtime: QDQ, unsigned activations, weights per channel, minimum and maximu
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import subprocess
 import sys
@@ -53,10 +54,12 @@ def state_shapes(network: Trained) -> dict[int, tuple[int, ...]]:
     return {at: shapes[at] for at in network.states.values()}
 
 
-def run_all(network: Trained, sequences: Sequences, run: Run) -> tuple[list[tuple[np.ndarray, ...]], list[Outputs]]:
+def run_all(network: Trained, sequences: Sequences, run: Run, begin: Callable[[], None] = lambda: None) -> \
+        tuple[list[tuple[np.ndarray, ...]], list[Outputs]]:
     """Each call's whole inputs, and its outputs without states, which begin with zeros in every sequence."""
     given, made = [], []
     for sequence in sequences:
+        begin()
         states = {at: np.zeros(shape, np.float32) for at, shape in state_shapes(network).items()}
         for call in sequence:
             arrays = list(call)
@@ -89,7 +92,8 @@ def imported(network: Trained, material: Material, folder: Path) -> Path:
     if headers and headers[0].stat().st_mtime > material.model.stat().st_mtime:
         return headers[0]
     found = zeropoint.from_onnx(material.model, out, input_shapes=network.shapes, verify=False,  # docs/import.md has the check
-                                input_values={name: np.array(value) for name, value in network.values.items()})
+                                input_values={name: np.array(value) for name, value in network.values.items()},
+                                stateful="frames" if network.states else 0)
     return Path(found.header)
 
 
@@ -113,13 +117,12 @@ def with_zeropoint(network: Trained, material: Material, header: Path, qconfig: 
         header.write_text(weights.with_suffix(".hpp").read_text() + text)
         native.check_preset = lambda name: None
     net = native.build(header, qconfig=qconfig, weights=weights)
-    in_float = runner(net)
+    frames = dataclasses.replace(network, states={})  # which the compiled network keeps itself
     if not net.calibrates_nothing:
-        for arrays in run_all(network, material.calibration, in_float)[0]:
-            net.calibrate(*arrays)
+        for sequence in material.calibration:
+            net.calibrate(*(np.stack(arrays) for arrays in zip(*sequence)))
     net.convert()
-    wanted = run_all(network, material.test, in_float)[1]
-    got = run_all(network, material.test, runner(net.run_int8))[1]
+    wanted, got = (run_all(frames, material.test, runner(run), net.reset)[1] for run in (net, net.run_int8))
     sizes = f"{weights.stat().st_size / 1e6:.2f} MB | {net.parameter_bytes / 1e6:.2f} MB"
     return f"{network.name} | {sizes} | {qconfig.removesuffix('_qconfig')} | {snr(wanted, got)} | {network.judge(wanted, got)}"
 

@@ -23,11 +23,10 @@ WHEELS = {"magika": "1.0.3", "rapidocr_onnxruntime": "1.4.4", "ddddocr": "1.6.1"
           "matplotlib": "3.10.7", "scikit_image": "0.25.2", "Django": "5.2.8"}
 Outputs = list[np.ndarray]  # of one call
 
-# Qconfigs that are no presets, as C++: the layers that 8 bits do not suit stay in float, or have int8 weights between floats.
+# Qconfigs that are no presets, as C++: the layers that 8 bits do not suit stay in float.
 MIXED = {
-    "float_states_qconfig": "with<default_qconfig, dynamic<\"model.stft.forward_basis_buffer\">, dynamic_type<op::linear>, "
-                            "keep_float_type<op::activation>, keep_float_type<op::add>, keep_float_type<op::mul>, keep_float_type<op::sigmoid>, "
-                            "keep_float_type<op::tanh>, keep_float_type<op::slice>, keep_float_type<op::stack>>",
+    # sqrt(x^2 + y^2): squares in codes keep half of their bits.
+    "float_magnitude_qconfig": "with<int16_qconfig, keep_float<\"square_5\">, keep_float<\"square_7\">, keep_float<\"add_8\">, keep_float<\"sqrt_9\">>",
 }
 
 
@@ -75,7 +74,8 @@ class Material:
 
 @dataclass(frozen=True)
 class Trained:
-    """states: which output of a call is which input of the next one. values: inputs of the file that are always these."""
+    """states: which output of a call of the file is which input of the next one; the network is imported with --stateful frames. values:
+    inputs of the file that are always these."""
 
     name: str
     make: Callable[[Wheels], Material]
@@ -269,7 +269,7 @@ NETWORKS = [
             {"": (1, 3, 48, 192)}),
     Trained("ddddocr", ddddocr, same_text, {"": (1, 1, 64, 160)}),
     Trained("silero_vad", silero, same_decisions(0.5), {"input": (1, 576), "state": (2, 1, 128)}, {1: 1}, {"sr": 16000},
-            ("default_qconfig", "accurate_qconfig", "int16_qconfig", "float_states_qconfig")),
+            ("default_qconfig", "accurate_qconfig", "int16_qconfig", "float_magnitude_qconfig", "int8_dynamic_qconfig")),
     Trained("basic_pitch", basic_pitch, same_places(0.3, "onsets", "notes", "contours"), {"": (1, 43844, 1)}),
     Trained("nudenet", nudenet, same_places(0.2, "places", pick=labels_of), {"": (1, 3, 320, 320)}),
     Trained("crepe", crepe, same_pitch),

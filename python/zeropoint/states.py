@@ -27,6 +27,7 @@ Place = tuple[int, int]
 def keep_states(graph: Graph, keeper: str) -> None:
     """Takes the states out of the inputs and outputs, and says in graph.states which they were. Raises ZeropointError where a state that
     goes in does not come out, or where the keeper would keep one that the source does not."""
+    drop_neutral(graph)
     coming = {id(value): places for value in graph.inputs if (places := places_behind(graph, value))}
     going = {id(value): places for value in graph.outputs if (places := places_before(graph, value))}
     if not coming:
@@ -54,6 +55,22 @@ def keep_states(graph: Graph, keeper: str) -> None:
     if len(graph.inputs) != 1 and keeper == "zp::streaming":
         names = ", ".join(value.name for value in graph.inputs) or "none"
         raise ZeropointError(f"--stateful: expected one input beside the states, as zp::streaming takes one, found {names}")
+
+
+def drop_neutral(graph: Graph) -> None:
+    """Sums with zeros and products with ones change nothing, such as 0 * rate of a rate that is always the same."""
+    neutral = {"add": 0, "sub": 0, "mul": 1, "div": 1}
+    for node in graph.nodes:
+        kind = node.attrs.get("kind") if node.op == "binary" else None
+        if kind not in neutral:
+            continue
+        pairs = [(0, 1), (1, 0)] if kind in ("add", "mul") else [(0, 1)]
+        for at, other in pairs:
+            value, constant = node.inputs[at], node.inputs[other]
+            if value is not None and value.data is None and value.shape == node.outputs[0].shape and constant is not None and \
+                    constant.data is not None and np.all(constant.data == neutral[kind]):
+                node.op, node.inputs, node.attrs = "identity", [value], {}
+                break
 
 
 def extents_of(value: Value) -> str:
