@@ -53,18 +53,13 @@ calibrated<Net, Config, Arch> calibrate_sequences(
     using prepared_type = prepared<Net, Config, Arch>;
     detail::prepared_sequence<prepared_type> running(network);
     calibration_progress done;
-    const auto one = [&](const auto& sequence) {
+    detail::for_each_batch<prepared_type>(sequences, [&](const auto& sequence) {
         running.begin();
         detail::observe_batch(running, sequence);
         ++done.batches;
         done.samples = network.samples();
         std::invoke(progress, std::as_const(done));
-    };
-    if constexpr (detail::is_single_batch<prepared_type, Sequences>) {
-        one(sequences);
-    } else {
-        for (const auto& sequence : sequences) one(sequence);
-    }
+    });
     return calibrated<Net, Config, Arch>(std::move(network));
 }
 

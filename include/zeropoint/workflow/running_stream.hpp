@@ -128,6 +128,20 @@ protected:
     network_type network_;
     stream_memory<Network, Workers> memory_;
 };
+
+/// The same from a packed image, where that lies.
+template <class Placed, int Workers> class placed_stream : public running_stream<Placed, Workers> {
+    using base = running_stream<Placed, Workers>;
+
+public:
+    /// The image outlives it, at a 64-byte boundary. Looks at its header alone.
+    explicit placed_stream(std::span<const std::byte> image) noexcept : base(image) {
+        if (base::network_) base::reset();
+    }
+    auto problem() const noexcept { return base::network_.problem(); }
+    /// Whether it can be called. A call without looking is undefined where there is a problem.
+    explicit operator bool() const noexcept { return static_cast<bool>(base::network_); }
+};
 }  // namespace detail
 
 }  // namespace v0

@@ -73,17 +73,9 @@ template <class Model> class in_place;
 /// The same from a packed image, zp::save_packed_image(stream.step_network(), path), where that lies: as zp::streaming of one.
 template <class Network, int Workers>
 class stateful<in_place<Network>, Workers>
-    : public detail::running_stream<in_place<typename stateful<Network>::network_type>, Workers> {
-    using base = detail::running_stream<in_place<typename stateful<Network>::network_type>, Workers>;
-
+    : public detail::placed_stream<in_place<typename stateful<Network>::network_type>, Workers> {
 public:
-    /// The image outlives it, at a 64-byte boundary. Looks at its header alone.
-    explicit stateful(std::span<const std::byte> image) noexcept : base(image) {
-        if (base::network_) base::reset();
-    }
-    auto problem() const noexcept { return base::network_.problem(); }
-    /// Whether it can be called. A call without looking is undefined where there is a problem.
-    explicit operator bool() const noexcept { return static_cast<bool>(base::network_); }
+    using detail::placed_stream<in_place<typename stateful<Network>::network_type>, Workers>::placed_stream;
 };
 
 }  // namespace v0

@@ -111,17 +111,9 @@ template <class Model> class in_place;
 ///     if (!stream) return stop(zp::text_of(stream.problem()));
 template <class Network, int Workers>
 class streaming<in_place<Network>, Workers>
-    : public detail::running_stream<in_place<typename streaming<Network>::network_type>, Workers> {
-    using base = detail::running_stream<in_place<typename streaming<Network>::network_type>, Workers>;
-
+    : public detail::placed_stream<in_place<typename streaming<Network>::network_type>, Workers> {
 public:
-    /// The image outlives it, at a 64-byte boundary. Looks at its header alone.
-    explicit streaming(std::span<const std::byte> image) noexcept : base(image) {
-        if (base::network_) base::reset();
-    }
-    auto problem() const noexcept { return base::network_.problem(); }
-    /// Whether it can be called. A call without looking is undefined where there is a problem.
-    explicit operator bool() const noexcept { return static_cast<bool>(base::network_); }
+    using detail::placed_stream<in_place<typename streaming<Network>::network_type>, Workers>::placed_stream;
 };
 
 }  // namespace v0
