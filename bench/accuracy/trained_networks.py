@@ -46,12 +46,12 @@ class Wheels:
         with zipfile.ZipFile(self.path(name)) as files:
             return Path(files.extract(inner, target))
 
-    def module(self, name: str, inner: str, stubs: dict[str, dict[str, Any]]) -> types.ModuleType:
+    def module(self, name: str, inner: str, stand_ins: dict[str, dict[str, Any]]) -> types.ModuleType:
         """One of its files as a module by itself, with these in place of the modules that it imports and a network does not need."""
-        for stub, members in stubs.items():
-            made = types.ModuleType(stub)
+        for name_of_it, members in stand_ins.items():
+            made = types.ModuleType(name_of_it)
             made.__dict__.update(members, __path__=[])
-            sys.modules[stub] = made
+            sys.modules[name_of_it] = made
         spec = importlib.util.spec_from_file_location(f"trained_{name}.module", self.file(name, inner))
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
@@ -213,9 +213,9 @@ def mtcnn(net: str, height: int, width: int) -> Callable[[Wheels], Material]:
 
         for part in "pro":
             wheels.file("facenet_pytorch", f"facenet_pytorch/data/{part}net.pt")
-        stub = {"detect_face": None, "extract_face": None}
+        unused = {"detect_face": None, "extract_face": None}
         models = wheels.module("facenet_pytorch", "facenet_pytorch/models/mtcnn.py",
-                               {"trained_facenet_pytorch": {}, "trained_facenet_pytorch.utils": {}, "trained_facenet_pytorch.utils.detect_face": stub})
+                               {"trained_facenet_pytorch": {}, "trained_facenet_pytorch.utils": {}, "trained_facenet_pytorch.utils.detect_face": unused})
         model = exported(wheels, net.lower(), getattr(models, net)(), torch.zeros(1, 3, height, width))
         pictures = inputs.Photographs(wheels.path("scikit_image"))
         crops = pictures.crops(64, height, width, 10, 0.6) if net == "PNet" else pictures.faces(264, height, 11)

@@ -203,6 +203,17 @@ template <class Prepared, class Batches, class One> void for_each_batch(const Ba
         for (const auto& batch : batches) one(batch);
     }
 }
+/// observe(batch) for each of them, and behind each the progress of the network that they are for.
+template <class Prepared, class Batches, class Progress, class Observe>
+void observe_batches(const Prepared& network, const Batches& batches, Progress& progress, const Observe& observe) {
+    calibration_progress done;
+    for_each_batch<Prepared>(batches, [&](const auto& batch) {
+        observe(batch);
+        ++done.batches;
+        done.samples = network.samples();
+        std::invoke(progress, std::as_const(done));
+    });
+}
 }  // namespace detail
 
 /// Observes every input of every batch. `batches` is any range whose elements are contiguous ranges of floats, each one or
@@ -218,13 +229,8 @@ template <class Net, class Config, class Arch, class Batches, class Progress = v
 calibrated<Net, Config, Arch> calibrate(
     prepared<Net, Config, Arch> network, const Batches& batches,
     Progress progress = [](const calibration_progress&) {}) requires(!executor<Progress>) {
-    calibration_progress done;
-    detail::for_each_batch<prepared<Net, Config, Arch>>(batches, [&](const auto& batch) {
-        detail::observe_batch(network, batch);
-        ++done.batches;
-        done.samples = network.samples();
-        std::invoke(progress, std::as_const(done));
-    });
+    detail::observe_batches(network, batches, progress,
+                            [&](const auto& batch) { detail::observe_batch(network, batch); });
     return calibrated<Net, Config, Arch>(std::move(network));
 }
 

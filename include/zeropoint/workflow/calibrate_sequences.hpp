@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstring>
-#include <functional>
 #include <utility>
 
 #include <zeropoint/workflow/calibrate.hpp>
@@ -50,15 +49,10 @@ template <class Net, class Config, class Arch, class Sequences, class Progress =
 calibrated<Net, Config, Arch> calibrate_sequences(
     prepared<Net, Config, Arch> network, const Sequences& sequences,
     Progress progress = [](const calibration_progress&) {}) {
-    using prepared_type = prepared<Net, Config, Arch>;
-    detail::prepared_sequence<prepared_type> running(network);
-    calibration_progress done;
-    detail::for_each_batch<prepared_type>(sequences, [&](const auto& sequence) {
+    detail::prepared_sequence<prepared<Net, Config, Arch>> running(network);
+    detail::observe_batches(network, sequences, progress, [&](const auto& sequence) {
         running.begin();
         detail::observe_batch(running, sequence);
-        ++done.batches;
-        done.samples = network.samples();
-        std::invoke(progress, std::as_const(done));
     });
     return calibrated<Net, Config, Arch>(std::move(network));
 }
