@@ -28,6 +28,8 @@ def dense_of(sparsity: Any, extents: tuple[int, ...], values: np.ndarray) -> np.
         places = np.concatenate([np.repeat(places, repeats, axis=0), indices[:, None]], axis=1)
     if len(places) != values.size or sorted(order) != list(range(places.shape[1])):
         raise ValueError(f"a sparse tensor has places for {len(places)} values, found {values.size}")
+    if places.min(initial=0) < 0:
+        raise ValueError("an index of a sparse tensor is negative")
     found = [places[:, order.index(axis)] for axis in range(rank)]
     for number, axis in enumerate(() if sparsity.blockMap is None else sparsity.blockMap):
         level = order.index(rank + number)
