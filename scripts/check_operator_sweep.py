@@ -60,7 +60,7 @@ def layers() -> set[str]:
     bodies: dict[str, str] = {}
     for header in HEADERS + sorted((INCLUDE / "operators").glob("*.hpp")):
         text = header.read_text(encoding="utf-8")
-        text = re.sub(r"namespace (operators|detail) \{\n.*?\n\}  // namespace \1\n", "", text, flags=re.DOTALL)
+        text = re.sub(r"namespace (?:zp::inline v0::)?(operators|detail) \{\n.*?\n\}  // namespace (?:zp::inline v0::)?\1\n", "", text, flags=re.DOTALL)
         text = re.sub(r"//[^\n]*", "", text)
         parts = re.split(r"^(?:template <.*?>\s+)?struct (\w+)", text, flags=re.MULTILINE)
         bodies.update(zip(parts[1::2], parts[2::2]))

@@ -7,9 +7,7 @@
 #include <zeropoint/kernel/gemm/two_panels.hpp>
 #include <zeropoint/kernel/winograd/winograd_transform.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 using audited = default_architecture;
 template <class Format>
@@ -65,6 +63,4 @@ template <class Arch> struct audited_epilogue<Arch, true> {
 };
 template struct audited_epilogue<audited>;
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -9,8 +9,7 @@
 
 #include <zeropoint/analysis/comparison.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A row of the quantized network, -1 for the whole of it, and two sentences.
 struct advice {
@@ -160,5 +159,4 @@ inline std::vector<advice> advise(const comparison& whole, const comparison& alo
     return all;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -12,8 +12,7 @@
 #include <zeropoint/graph/node.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Which codes of a row are cut off: the outermost ones, but for those that are the bound of a clamp, or 0 where nothing is below it.
 struct saturation {
@@ -82,5 +81,4 @@ template <class F> void for_each_code(scalar_type storage, const void* values, s
     else all(static_cast<const std::int16_t*>(values));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,8 +13,7 @@
 #include <zeropoint/graph/pairs_of_codes.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// One array of a node that is kept as codes: filters, a matrix or a table. All values stand channel by channel: filters as out x
 /// taps x in, matrices as rows x columns, tables as rows x columns.
@@ -137,5 +136,4 @@ inline void write_rounded(const std::vector<coded_values>& arrays, const node_vi
     }
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

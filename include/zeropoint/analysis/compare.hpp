@@ -17,8 +17,7 @@
 #include <zeropoint/analysis/row_runner.hpp>
 #include <zeropoint/workflow/fuse.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// Floats beside the codes that stand for them, per channel.
@@ -318,5 +317,4 @@ comparison compare(const network<FloatStage>& floats, const network<stage<quanti
     }
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 #include <zeropoint/analysis/compare.hpp>
 #include <zeropoint/analysis/simulated.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// Rows of a quantized network that make values or bring them to a grid, with nothing compared yet. Scales are those of `ranges`.
@@ -90,5 +89,4 @@ comparison compare(const simulated<Net, QConfig, Arch>& fake,
     return all;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

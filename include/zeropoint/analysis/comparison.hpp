@@ -16,8 +16,7 @@
 #include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/number_text.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What a row is compared with.
 enum class comparison_mode : std::uint8_t {
@@ -167,5 +166,4 @@ template <std::same_as<comparison> Comparison> void print(const Comparison& all,
     std::fputs(to_string(all, all.worst()).c_str(), file);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,8 +13,7 @@
 #include <zeropoint/analysis/comparison.hpp>
 #include <zeropoint/io/json_writer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Shares of values in bins of one width from `low` to `high`: of the real values, and of what the codes stand for.
 struct paired_histogram {
@@ -177,5 +176,4 @@ template <std::same_as<comparison> Comparison> std::string to_csv(const Comparis
     return text;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

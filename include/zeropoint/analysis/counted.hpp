@@ -12,8 +12,7 @@
 #include <zeropoint/analysis/code_counts.hpp>
 #include <zeropoint/model/network.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// One row that gives codes.
 struct row_counts {
@@ -116,5 +115,4 @@ template <std::same_as<row_counts> Row> std::string to_string(const std::vector<
     return text;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -10,9 +10,7 @@
 #include <zeropoint/kernel/dynamic/quantize.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// f(codes) with a pointer of their storage type.
 template <class F> void with_codes(scalar_type storage, void* values, F f) {
@@ -37,6 +35,4 @@ void floats_to_values(const value_type& type, const qparams& range, const float*
     });
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

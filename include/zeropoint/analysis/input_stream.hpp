@@ -9,9 +9,7 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// What stands for the prepared network where inputs are only handed on. Stage is a prepared_stage.
 template <class Stage, class F> struct input_receiver {
@@ -63,6 +61,4 @@ template <class Simulated> struct output_buffers {
     }
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

@@ -15,8 +15,7 @@
 #include <zeropoint/analysis/sensitivity.hpp>
 #include <zeropoint/workflow/calibration_report.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// All that a report shows of a quantized network: see zp::inspect.
 struct inspection {
@@ -106,5 +105,4 @@ template <std::same_as<inspection> Inspection> std::string to_string(const Inspe
     return text;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

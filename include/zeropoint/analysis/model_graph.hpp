@@ -7,8 +7,7 @@
 
 #include <zeropoint/analysis/model_table.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// Text between DOT's double quotes.
@@ -47,5 +46,4 @@ template <std::same_as<model_table> Table> std::string to_dot(const Table& table
 /// Of any stage of a model.
 template <class Stage> std::string to_dot(const network<Stage>& model) { return to_dot(table_of(model)); }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

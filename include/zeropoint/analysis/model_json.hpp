@@ -13,8 +13,7 @@
 #include <zeropoint/io/json_writer.hpp>
 #include <zeropoint/io/tensors_in_file.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// Writes nodes. It asks records alone: no operator is known to it by name.
@@ -234,5 +233,4 @@ template <class Stage> std::string to_json(const network<Stage>& model) {
     else return detail::stage_json<Stage>({});
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -18,8 +18,7 @@
 #include <zeropoint/model/network.hpp>
 #include <zeropoint/operators/filters.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// One node of a model. Texts are empty and counts 0 where they do not apply.
 struct model_table_row {
@@ -258,5 +257,4 @@ template <class Stage> void print_tabular(const network<Stage>& model, std::FILE
     std::fputs(to_string(model).c_str(), file);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

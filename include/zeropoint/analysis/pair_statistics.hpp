@@ -13,8 +13,7 @@
 #include <zeropoint/core/float_values.hpp>
 #include <zeropoint/observe/exact_histogram.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// 10 log10(signal / noise); infinite where there is no noise.
 inline double decibel(double signal, double noise) {
@@ -100,5 +99,4 @@ private:
     std::vector<channel_errors> channels_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

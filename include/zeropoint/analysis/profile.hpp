@@ -16,8 +16,7 @@
 #include <zeropoint/io/json_writer.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How long zp::profile measures.
 struct profile_options {
@@ -288,5 +287,4 @@ template <std::same_as<network_profile> Profile> std::string to_json(const Profi
     return json.text() + "\n";
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -10,8 +10,7 @@
 
 #include <zeropoint/model/network.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Runs a row of a network by itself: its inputs are written where the plan has them, then its step runs.
 template <class Stage> class row_runner {
@@ -107,5 +106,4 @@ inline std::string value_name(std::span<const node> rows, std::span<const node> 
     return is_regridded ? name + " -> " + display_name(floats, n.from.self) : name;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

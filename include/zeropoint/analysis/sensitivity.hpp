@@ -16,8 +16,7 @@
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/json_writer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What is switched of each row.
 enum class switched : std::uint8_t { both, values, weights };
@@ -174,5 +173,4 @@ template <std::same_as<sensitivity_report> Report> std::string to_json(const Rep
     return json.text() + "\n";
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

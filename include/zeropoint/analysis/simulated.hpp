@@ -21,8 +21,7 @@
 #include <zeropoint/operators/fused_table.hpp>
 #include <zeropoint/workflow/convert.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// On which grid the values of a row lie.
 enum class precision : std::uint8_t {
@@ -356,5 +355,4 @@ simulated<Net, QConfig, Arch> simulate(const Floats& floats,
     return {floats, int8};
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -12,8 +12,7 @@
 #include <zeropoint/model/network.hpp>
 #include <zeropoint/pass/fuse.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Whether zp::fuse would find nothing to fold or to fuse. Stages behind fuse always are.
 template <class Network>
@@ -78,5 +77,4 @@ template <class Stage> std::string qparams_problem(const network<Stage>& model) 
 /// Whether every scale is finite and above 0, and every zero point within its codes: qparams_problem(model) is empty.
 template <class Stage> bool all_qparams_finite(const network<Stage>& model) { return qparams_problem(model).empty(); }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -21,8 +21,7 @@
     ZEROPOINT_INSTANCE void lookup_table<default_architecture>(const T*, std::size_t, const std::uint8_t*, std::uint8_t*) noexcept;
 // clang-format on
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 ZEROPOINT_FORMS(add)
 ZEROPOINT_FORMS(clamp)
@@ -39,8 +38,7 @@ ZEROPOINT_BOUNDARIES(std::int8_t)
 ZEROPOINT_INSTANCE void conv2d_float<default_architecture>(const conv2d_geometry&, const float*, const float*,
                                                            const float*, float, float, float*, float*) noexcept;
 }  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0
 
 #undef ZEROPOINT_FORM
 #undef ZEROPOINT_FORMS

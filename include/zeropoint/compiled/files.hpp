@@ -18,8 +18,7 @@
     ZEROPOINT_INSTANCE void write_nodes<Contents>(const network_to_write&, safetensors_writer&);
 // clang-format on
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 ZEROPOINT_INSTANCE void safetensors_file::open<safetensors_header>(const byte_source&);
 
 namespace detail {
@@ -27,7 +26,6 @@ ZEROPOINT_FILES(compiled_contents[0])
 ZEROPOINT_FILES(compiled_contents[1])
 ZEROPOINT_FILES(compiled_contents[2])
 }  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0
 
 #undef ZEROPOINT_FILES

@@ -61,8 +61,7 @@
         const conv2d_geometry&, const winograd_method&, const std::byte*, Weight*, std::int32_t*);
 // clang-format on
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace kernel {
 ZEROPOINT_CONVOLUTIONS(std::uint8_t)
 ZEROPOINT_EPILOGUE(std::uint8_t, nearest_even)
@@ -82,8 +81,7 @@ ZEROPOINT_INSTANCE struct int8_block<nearest_even, std::int8_t>;
 ZEROPOINT_INSTANCE struct int8_block<float_bias, std::int8_t>;
 ZEROPOINT_INSTANCE struct int8_block<fixed_point_double_rounding, std::int8_t>;
 }  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0
 
 #undef ZEROPOINT_PRODUCTS
 #undef ZEROPOINT_CONVOLUTIONS

@@ -7,15 +7,11 @@
 #include <zeropoint/kernel/gradient/conv2d_input_gradient.hpp>
 #include <zeropoint/kernel/gradient/conv2d_weight_gradient.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 ZEROPOINT_INSTANCE void conv2d_batch<default_architecture>(const conv2d_geometry&, int, const_float_batch, const float*,
                                                            const float*, float, float, float_batch, float*) noexcept;
 ZEROPOINT_INSTANCE void conv2d_input_gradient<default_architecture>(const conv2d_geometry&, int, const_float_batch,
                                                                     const float*, float_batch, float*) noexcept;
 ZEROPOINT_INSTANCE void conv2d_weight_gradient<default_architecture>(const conv2d_geometry&, int, const_float_batch,
                                                                      const_float_batch, float*, float*, bool) noexcept;
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

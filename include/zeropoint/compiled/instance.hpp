@@ -9,9 +9,7 @@
 #define ZEROPOINT_INSTANCE extern template
 #endif
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// Where a linker misses this name, zeropoint::compiled was compiled for another architecture than the program's flags allow.
 template <class Arch> struct compiled_library_for { static const char* const architecture; };
@@ -24,6 +22,4 @@ namespace {  // retained, or a linker that drops what nobody calls would not loo
 }
 #endif
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

@@ -47,9 +47,7 @@
         const T*, std::size_t, std::size_t, std::size_t, T*, std::size_t) noexcept;
 // clang-format on
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 ZEROPOINT_SEQUENCES(std::uint8_t)
 ZEROPOINT_SEQUENCES(std::int8_t)
 ZEROPOINT_TRANSPOSE(std::uint8_t)
@@ -67,9 +65,7 @@ ZEROPOINT_INSTANCE void lstm_gates<default_architecture>(const float*, const flo
 ZEROPOINT_INSTANCE void gru_gates<default_architecture>(const float*, const float*, std::size_t, float*) noexcept;
 ZEROPOINT_INSTANCE void rnn_tanh_gates<default_architecture>(const float*, const float*, std::size_t, float*) noexcept;
 ZEROPOINT_INSTANCE void rnn_relu_gates<default_architecture>(const float*, const float*, std::size_t, float*) noexcept;
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel
 
 #undef ZEROPOINT_SEQUENCES
 #undef ZEROPOINT_TRANSPOSE

@@ -19,9 +19,7 @@
         const float*, std::size_t, float, dynamic_range, code_limits, Code*) noexcept;
 // clang-format on
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 ZEROPOINT_INSTANCE std::size_t first_not_finite<default_architecture>(const float*, std::size_t) noexcept;
 ZEROPOINT_INSTANCE min_max_result min_max<default_architecture>(const float*, std::size_t) noexcept;
 ZEROPOINT_INSTANCE std::pair<float, float> range_of_finite<default_architecture>(const float*, std::size_t) noexcept;
@@ -41,8 +39,6 @@ ZEROPOINT_INSTANCE bool symmetric_scales<default_architecture>(const std::int32_
                                                                float*) noexcept;
 ZEROPOINT_INSTANCE void symmetric_codes<default_architecture>(const float*, std::size_t, float, std::uint8_t,
                                                               std::uint8_t*) noexcept;
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel
 
 #undef ZEROPOINT_DYNAMIC_CODES

@@ -7,8 +7,7 @@
 #include <new>
 #include <utility>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// In bytes: what kernels may load at once.
 inline constexpr std::size_t buffer_alignment = 64;
@@ -61,5 +60,4 @@ private:
     std::size_t size_ = 0;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

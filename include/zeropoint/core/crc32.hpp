@@ -9,8 +9,7 @@
 #include <span>
 #include <utility>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 namespace detail {
 
@@ -74,5 +73,4 @@ constexpr std::uint32_t crc32(std::span<const std::byte> bytes) {
     return ~sum;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The run-time name of a storage type: what a table row or a file header holds.
 enum class scalar_type : std::uint8_t { float32, uint8, int8, int16, int32 };
@@ -110,5 +109,4 @@ template <class Storage, std::int64_t Min, std::int64_t Max> struct custom_range
 /// A dtype whose values are codes, such as zp::quint8.
 template <class D> concept quantized_dtype = dtype<D> && D::quantized;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -12,8 +12,7 @@
 #include <cstdlib>
 #endif
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 #if defined(__cpp_exceptions)
 /// Base of all errors of this library.
@@ -64,5 +63,4 @@ template <class Error> [[noreturn]] void raise(std::string message) {
 }
 #endif
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

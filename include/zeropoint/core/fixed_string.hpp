@@ -5,8 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Characters as a value of structural type; `N` counts the terminating zero, as the literal does.
 /// Compilers print it as text when `N` is exact, so never pad one.
@@ -62,5 +61,4 @@ inline constexpr auto numeral = [] {
     return text;
 }();
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

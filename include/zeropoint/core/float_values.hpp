@@ -6,8 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Neither NaN nor an infinity; unlike std::isfinite it is constexpr and holds under -ffast-math.
 constexpr bool is_finite(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u; }
@@ -20,5 +19,4 @@ inline constexpr float infinity = std::bit_cast<float>(0x7f800000u);
 inline constexpr double double_infinity = std::bit_cast<double>(0x7ff0000000000000ull);
 inline constexpr float not_a_number = std::bit_cast<float>(0x7fc00000u);  // a quiet NaN, of float
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

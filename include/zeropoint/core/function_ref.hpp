@@ -5,8 +5,7 @@
 #include <memory>
 #include <type_traits>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 template <class Signature> class function_ref;
 
@@ -29,5 +28,4 @@ private:
     Result (*call_)(void*, Arguments...);
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

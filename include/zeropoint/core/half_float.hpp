@@ -7,8 +7,7 @@
 
 #include <zeropoint/core/rounding.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// IEEE 754 binary16: 1 sign, 5 exponent and 10 mantissa bits. NaN payloads are kept.
 constexpr float float_from_float16(std::uint16_t half) {
@@ -40,5 +39,4 @@ constexpr std::uint16_t float16_from_float(float x) {
     return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p24f));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -2,8 +2,7 @@
 // Which class has said itself what is wrong with it, so that nobody behind it says more.
 #pragma once
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 namespace detail {
 // Two concepts of one meaning: the compiler remembers the answer of each.
@@ -16,5 +15,4 @@ template <class T> concept complete = requires { sizeof(T) != 0; };
 /// complete. GCC goes on with such a class as with any other, for which this is false.
 template <class T> concept has_told = !detail::instantiated<T> && detail::complete<T>;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -6,8 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How many letters must be changed, added, left out or swapped with their neighbour to make one name of the other (optimal string
 /// alignment distance). Of names of more than 63 letters the first 63 count.
@@ -53,5 +52,4 @@ private:
     int least_;  // what is nearer is less far away than this
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

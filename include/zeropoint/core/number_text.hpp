@@ -8,8 +8,7 @@
 #include <limits>
 #include <string>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// With so many digits behind the point.
@@ -46,5 +45,4 @@ namespace detail {
 inline std::string number_text(float x) { return detail::shortest_text(double{x}, true); }
 inline std::string number_text(double x) { return detail::shortest_text(x, false); }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -6,8 +6,7 @@
 #include <concepts>
 #include <cstdint>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Nearest integer, ties to even, of a finite double with |x| < 2^62. Works on the bits, so that neither a contracted
 /// multiply-add in front of it nor the caller's rounding mode can change the result.
@@ -71,5 +70,4 @@ constexpr std::int64_t divide_half_away(std::int64_t numerator, std::int64_t den
     return (numerator < 0 ? numerator - denominator / 2 : numerator + denominator / 2) / denominator;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

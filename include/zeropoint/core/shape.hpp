@@ -5,8 +5,7 @@
 #include <limits>
 #include <string>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Height x width x channels of one image, channels innermost (NHWC without N). A vector is 1 x 1 x channels. A volume has
 /// `depth` such planes one behind the other (NDHWC).
@@ -38,5 +37,4 @@ struct shape {
            std::to_string(s.width) + "x" + std::to_string(s.channels);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

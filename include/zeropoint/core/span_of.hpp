@@ -5,9 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// All of a vector. std::span's own conversion proves that the vector is a contiguous range, which costs GCC 12 about 20 ms and 1.5 MiB
 /// a type of elements, and as much again for vectors that are const; a pointer and a count cost a third of that, once. Whatever an
@@ -16,6 +14,4 @@ template <class T> constexpr std::span<const T> span_of(const std::vector<T>& al
     return {all.data(), all.size()};
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

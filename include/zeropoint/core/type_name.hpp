@@ -4,8 +4,7 @@
 
 #include <string_view>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 template <class T> constexpr std::string_view name_of_function() {
 #if defined(_MSC_VER) && !defined(__clang__)
@@ -25,5 +24,4 @@ template <class T> constexpr std::string_view type_name() {
     return name.substr(front, name.size() - front - behind);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

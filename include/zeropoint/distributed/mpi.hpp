@@ -32,8 +32,7 @@
 #include <zeropoint/observe/state_bytes.hpp>
 #include <zeropoint/training/gradient_exchange.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How ranks speak with each other.
 struct ranks_options {
@@ -349,5 +348,4 @@ template <class Observed> void merge_ranks(ranks& world, Observed& observed) {
     observed = std::move(whole);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -15,9 +15,7 @@ extern "C" void __tsan_acquire(void*);
 extern "C" void __tsan_release(void*);
 #endif
 
-namespace zp {
-inline namespace v0 {
-namespace executors {
+namespace zp::inline v0::executors {
 
 /// The order that every executor gives: what was written before the call is seen by each part, and what parts wrote after the call. Parts
 /// have no order among themselves. Without ThreadSanitizer it is nothing.
@@ -49,6 +47,4 @@ private:
     mutable char begun_ = 0, ended_ = 0;
 };
 
-}  // namespace executors
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::executors

@@ -8,9 +8,7 @@
 
 #include <zeropoint/executors/fork_and_join.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace executors {
+namespace zp::inline v0::executors {
 
 /// `model(x, y, memory, zp::executors::onetbb{arena})`: in a task arena of the caller's, which must outlive the executor; in that of the
 /// calling thread without one. oneTBB may raise std::bad_alloc.
@@ -38,6 +36,4 @@ private:
     oneapi::tbb::task_arena* arena_ = nullptr;
 };
 
-}  // namespace executors
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::executors

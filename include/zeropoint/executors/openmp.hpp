@@ -11,9 +11,7 @@
 
 #include <zeropoint/executors/fork_and_join.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace executors {
+namespace zp::inline v0::executors {
 
 /// `model(x, y, memory, zp::executors::openmp{4})`: on at most so many threads of the team that OpenMP keeps for the calling one; as
 /// many as it has, omp_get_max_threads(), without a number.
@@ -40,6 +38,4 @@ private:
     int workers_;
 };
 
-}  // namespace executors
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::executors

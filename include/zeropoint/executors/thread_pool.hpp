@@ -16,9 +16,7 @@
 
 #include <zeropoint/core/error.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace executors {
+namespace zp::inline v0::executors {
 
 /// How long the threads of a pool look for work before they sleep. A network whose calls follow one another faster than that finds them
 /// awake: a part then begins after about a microsecond, where waking a thread takes ten to a hundred.
@@ -165,6 +163,4 @@ private:
     task asleep_, ended_;  // what `next` points to where it is no task
 };
 
-}  // namespace executors
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::executors

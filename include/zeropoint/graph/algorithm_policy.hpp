@@ -6,8 +6,7 @@
 
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 using kernel::conv2d_algorithm;
 
@@ -45,5 +44,4 @@ constexpr const char* name_of(algorithm_goal goal) {
     return names[static_cast<int>(goal)];
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -4,8 +4,7 @@
 
 #include <zeropoint/core/shape.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// In the order in which the library keeps them. Of PyTorch's N x C x H x W they are dimensions 2, 3 and 1, of its
 /// N x L x C (a sequence, 1 x L x C here) width and channels are 1 and 2.
@@ -28,5 +27,4 @@ constexpr shape folded(const shape& x, axes over) {
             holds(over, axes::channels) ? 1 : x.channels, holds(over, axes::height) ? 1 : x.depth};
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

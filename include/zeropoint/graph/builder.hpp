@@ -6,8 +6,7 @@
 
 #include <zeropoint/graph/graph.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 struct conv;
 struct volume_conv;
@@ -114,5 +113,4 @@ private:
     int capacity_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 #include <zeropoint/kernel/epilogue/requantize.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Codes of the output: relu cuts at real 0, relu6 at real 6 as well.
 constexpr kernel::output_codes clamped_codes(const node& n, const qparams& range) {
@@ -19,5 +18,4 @@ constexpr kernel::output_codes clamped_codes(const node& n, const qparams& range
     return codes;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

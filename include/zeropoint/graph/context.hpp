@@ -7,8 +7,7 @@
 
 #include <zeropoint/graph/operator_info.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The nodes, their parameters, their scales, and the memory of one call.
 struct context {
@@ -83,5 +82,4 @@ inline std::byte* preparation::prepared() const { return block + prepared_offset
 
 inline void run_nothing(const node&, const context&) noexcept {}
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,8 +13,7 @@
 #include <zeropoint/graph/window.hpp>
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Rows [begin, end) along one extent.
 struct row_range {
@@ -351,5 +350,4 @@ inline void run_image(run_function run, const node& n, const context& c, int ima
     run_part(run, n, c, cut_nodes::of_image(c.view(n), image), n.at.scratch_offset);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

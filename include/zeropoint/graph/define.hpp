@@ -13,8 +13,7 @@
 #include <zeropoint/graph/sequential.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 namespace detail {
 
@@ -318,5 +317,4 @@ struct custom : operator_layer<op::custom, Name, Operator, Branches...> {
                                          exact<misspelt.meant.size()>(misspelt.meant.data())>) != 0);
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -2,8 +2,7 @@
 // Height and width of a window, and depth of one over a volume, as options of layers have them.
 #pragma once
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Height and width of a window; `3` means 3 x 3, `{1, 7}` one row of seven.
 struct extent {
@@ -31,5 +30,4 @@ struct volume_extent {
 /// `.groups = zp::depthwise`: one group per input channel.
 inline constexpr int depthwise = 0;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

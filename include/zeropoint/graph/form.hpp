@@ -9,8 +9,7 @@
 #include <zeropoint/graph/context.hpp>
 #include <zeropoint/graph/graph.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Of a kind of operators: `key(const node_view&)`, a structural value, and `form<Key, Arch, Policies>`, a type with static
 /// members: `run`, and where there are parameters or scratch `parameter_bytes`, `scratch_bytes`, `pack` and `unpack`. A form
@@ -126,5 +125,4 @@ template <class Form> constexpr unpack_function unpack_of() {
     else return nullptr;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -10,8 +10,7 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Ranges of activations by qparams_id, and those of weights by row of the prepared network and array of the row's parameters (0, the
 /// filters, for convolutions and linear layers). A method that chooses codes as well stores `scale * (code - zero_point)` as the
@@ -86,5 +85,4 @@ private:
     entries ranges_, weights_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 #include <zeropoint/graph/row_name.hpp>
 #include <zeropoint/graph/rule.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// N nodes as plain arrays: constant evaluation is an interpreter, and every operator[] of a class is a call to it.
 template <int N> struct graph {
@@ -69,5 +68,4 @@ template <int N> constexpr row_text nearest_row(const graph<N>& g, std::string_v
     return nearest;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

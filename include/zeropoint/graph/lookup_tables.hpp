@@ -6,8 +6,7 @@
 #include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/kernel/epilogue/table_int16.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Entries of a node's table of 8-bit codes, a byte each: of the function that is fused into it, or that it is; else 0.
 constexpr int lut_size(const node_view& v) {
@@ -22,5 +21,4 @@ constexpr int lut_node_count(const node_view& v) {
     return has_nodes ? kernel::table_int16_nodes : 0;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,8 +13,7 @@
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/graph/algorithm_policy.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 struct operator_info;
 struct operator_rules;
@@ -179,5 +178,4 @@ template <class Options> constexpr void set_options(node& n, const Options& opti
     for (std::size_t i = 0; i != values.size(); ++i) n.options[i] = values[i];
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 #include <zeropoint/graph/clamp_bounds.hpp>
 #include <zeropoint/graph/context.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What an operator's form works on: T is float, or the storage type of codes: std::uint8_t, std::int8_t or std::int16_t.
 template <class T> class operands {
@@ -74,5 +73,4 @@ private:
     const context& context_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,8 +13,7 @@
 #include <zeropoint/graph/operands.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 template <class Operator, class Arch, class T> concept has_architectures = requires(const operands<T>& o) {
@@ -266,5 +265,4 @@ template <class Operator, fixed_string Otherwise, fixed_string Misspelt, fixed_s
                   "\"\", the member, the one that was probably meant>): graph/define.hpp has the list of members");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

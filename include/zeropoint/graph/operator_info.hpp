@@ -12,8 +12,7 @@
 #include <zeropoint/kernel/epilogue/float_epilogue.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 struct context;
 struct preparation;
@@ -302,5 +301,4 @@ constexpr bool any_coded_table(const node* nodes, int size) {
     return false;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -6,9 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// Codes of 4 bits by rows of `columns`, two in a byte, the first in its low bits; an odd row ends with half a byte.
 template <class = void> std::vector<std::byte> pairs_of_codes(std::span<const std::byte> codes, int columns) {
@@ -34,6 +32,4 @@ std::vector<std::byte> codes_of_pairs(std::span<const std::byte> pairs, int colu
     return codes;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

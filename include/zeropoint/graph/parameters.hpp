@@ -11,8 +11,7 @@
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/graph/quantized_weights.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What one array of parameters is for, and so how it is kept in int8.
 enum class parameter_role : std::uint8_t {
@@ -138,5 +137,4 @@ struct node_parameters {
     std::vector<std::int32_t> lut_nodes;  // the same over 16 bits: see kernel/epilogue/table_int16.hpp
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

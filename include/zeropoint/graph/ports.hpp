@@ -7,8 +7,7 @@
 
 #include <zeropoint/graph/graph.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// An input or an output of a model.
 struct port {
@@ -66,5 +65,4 @@ template <int N> constexpr void number_ports(graph<N>& g) {
     }
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -6,8 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Filters with their bias, a matrix, or the table of an embedding: what an array of parameters is as codes.
 struct quantized_weights {
@@ -21,5 +20,4 @@ struct quantized_weights {
     std::vector<float> offsets;     // of a table: one a row, added to scale * code
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -4,8 +4,7 @@
 
 #include <zeropoint/graph/graph.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A graph of at most M nodes, made node by node from one of N.
 template <int M, int N> class rewriter {
@@ -42,5 +41,4 @@ public:
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 
 #include <zeropoint/graph/operator_info.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The number of a row in names: in every stage that of the model as written. Of tables that are made by hand the row's place.
 constexpr int number_of_row(const node& n, int place) { return n.number >= 0 ? n.number : place; }
@@ -69,5 +68,4 @@ inline std::string display_name(std::span<const node> nodes, int i) {
     return display_name(nodes[static_cast<std::size_t>(i)], i);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -6,8 +6,7 @@
 
 #include <zeropoint/core/shape.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 // clang-format off
 enum class rule : std::uint8_t {
@@ -33,5 +32,4 @@ struct diagnostic {
     const char* nearest = nullptr;  // of a name that is not there, the one that was probably meant
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 #include <zeropoint/core/has_told.hpp>
 #include <zeropoint/graph/builder.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What makes a type a layer, the user's own included: `nodes`, how many rows it becomes at most, and `lower(builder&, int)`, which
 /// appends them behind the row of that number and returns the last one's.
@@ -68,5 +67,4 @@ template <class... Layers> struct sequential {
 /// Gives what goes in: the other branch of a residual, or of an add.
 struct identity : sequential<> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 #include <zeropoint/kernel/geometry/conv_transpose2d.hpp>
 #include <zeropoint/kernel/geometry/conv_transpose3d.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Options of conv2d, conv_transpose2d and the pools over images.
 struct window2d {
@@ -96,5 +95,4 @@ constexpr kernel::conv_transpose3d_geometry transposed_volume_window(const node_
             g.dilation_depth};
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

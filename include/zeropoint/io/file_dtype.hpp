@@ -10,8 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Every dtype of the safetensors format, under the names it has there, in the order of the reference implementation
 /// (alignment never falls), which decides how tensors are laid out. Types without a C++ counterpart are known by size
@@ -128,5 +127,4 @@ template <class = void>
     return bits / 8;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -11,8 +11,7 @@
 
 #include <zeropoint/io/sorted_order.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Free text that travels with the tensors, ordered by key: what std::map has, as far as files need it. A map of the standard library
 /// takes compilers longer than all that reads files beside it.
@@ -85,5 +84,4 @@ private:
 /// The class itself, which is a template so that programs compile the members that they call.
 using file_metadata = basic_file_metadata<void>;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -16,8 +16,7 @@
 #include <zeropoint/io/sorted_order.hpp>
 #include <zeropoint/io/text.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Reads a JSON text front to back. The caller asks for the value that must come next, so nothing is built that it does
 /// not want, and no nesting is followed that it does not expect. What is no JSON (RFC 8259), not what was asked for, or
@@ -208,5 +207,4 @@ private:
 /// The class itself, which is a template so that programs compile the members that they call.
 using json_reader = basic_json_reader<void>;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/text.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Writes objects and arrays; the caller closes what it opens. Commas are its own. Floats have so many digits that they come back
 /// as the same floats; those that are not finite become null, as JSON has none.
@@ -106,5 +105,4 @@ private:
     bool is_first_ = true, starts_line_ = false;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

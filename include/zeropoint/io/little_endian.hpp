@@ -8,8 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The unsigned integer whose bits are those of `T`.
 template <class T>
@@ -46,5 +45,4 @@ inline void copy_little_endian(std::byte* target, const std::byte* source, std::
     }
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

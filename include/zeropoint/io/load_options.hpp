@@ -13,8 +13,7 @@
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/io/tensors_in_file.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// `zp::load<net>("model.safetensors", {.prefix = "module."})`: how the names in a state dict become the model's.
 struct load_options {
@@ -106,5 +105,4 @@ auto load(std::span<const std::byte> bytes, const load_options& options, const s
     return detail::load_with<Model>(safetensors_file::parse(bytes, name), options);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

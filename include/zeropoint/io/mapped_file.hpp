@@ -13,8 +13,7 @@
 #include <zeropoint/io/system_files.hpp>
 #include <zeropoint/io/text.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The bytes of a file, which are only read; they begin at a page, so that a packed image runs from them. Raises file_error, with the
 /// system's reason, if it cannot be opened. Systems without mappings read it.
@@ -44,5 +43,4 @@ private:
     std::span<const std::byte> bytes_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

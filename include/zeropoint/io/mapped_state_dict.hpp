@@ -16,8 +16,7 @@
 #include <zeropoint/io/safetensors_reader.hpp>
 #include <zeropoint/io/text.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 namespace detail {
 /// The files that an index lists, each once, in the order of their names. Of the index its "weight_map" alone is read: beside it are
@@ -84,5 +83,4 @@ template <class Model> auto load(const mapped_state_dict& from) {
     return detail::read_model<Model>(from.file());
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

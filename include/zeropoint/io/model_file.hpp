@@ -14,8 +14,7 @@
 #include <zeropoint/compiled/files.hpp>
 #endif
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The float network from an open file. See zp::load for what is checked.
 template <class Net, class Arch = default_architecture>
@@ -58,5 +57,4 @@ template <class Network> void save(const Network& model, const std::string& path
 /// The file as bytes.
 template <class Network> std::vector<std::byte> to_bytes(const Network& model) { return write_model(model).bytes(); }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -22,9 +22,7 @@
 #include <zeropoint/kernel/dynamic/nibble_quads.hpp>
 #include <zeropoint/pass/shared_ranges.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// How a file has parameters that are parts of one tensor in PyTorch: whole in a state dict, else by the names of nodes.
 enum class parts_in_file : bool { apart, whole };
@@ -423,6 +421,4 @@ template <class Network, class... Source> Network read_network(const Source&... 
     return model;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

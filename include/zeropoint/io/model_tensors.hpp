@@ -13,8 +13,7 @@
 #include <zeropoint/io/text.hpp>
 #include <zeropoint/model/network.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Of the int8 files that this version writes. A newer one is refused, an older one is read as it was meant.
 inline constexpr int int8_format_version = 2;
@@ -155,5 +154,4 @@ template <class Stage> std::string signature_of_stage(int lut_bits) {
 }
 
 }  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

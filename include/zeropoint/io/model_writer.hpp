@@ -18,8 +18,7 @@
 #include <zeropoint/model/float_stage.hpp>
 #include <zeropoint/version.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// Adds the tensors of a network whose files have these Contents. The reading twin is model_reader.
@@ -203,5 +202,4 @@ template <class Stage>
         return file;
     }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -14,8 +14,7 @@
 #include <zeropoint/model/parameter_memory.hpp>
 #include <zeropoint/version.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The first 64 bytes of an image, in the byte order of the machine that runs it. Behind it: scale and zero point of each
 /// range, and from the next 64-byte boundary on the parameter block.
@@ -191,5 +190,4 @@ private:
     image_problem problem_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

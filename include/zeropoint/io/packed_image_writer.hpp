@@ -11,8 +11,7 @@
 #include <zeropoint/io/packed_image.hpp>
 #include <zeropoint/io/whole_file.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The image of an int8 or dynamic network, for in_place. It is of the network's own architecture: for a microcontroller, load
 /// the file as `zp::quantized<Net, QConfig, zp::portable>`. In the byte order of this machine.
@@ -34,5 +33,4 @@ template <class Stage> void save_packed_image(const network<Stage>& model, const
     write_whole_file(path, packed_image(model));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -17,8 +17,7 @@
 #include <zeropoint/io/sorted_order.hpp>
 #include <zeropoint/io/text.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// One entry of the header. Its data are the bytes [begin, end) of what follows the header.
 struct safetensors_entry {
@@ -197,5 +196,4 @@ template <class = void> [[gnu::cold]] std::string safetensors_header_text(const 
     return json + "}";
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -28,8 +28,7 @@
 #include <zeropoint/io/text.hpp>
 #include <zeropoint/io/whole_file.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// One tensor of an open file.
 struct file_tensor {
@@ -444,5 +443,4 @@ template <class Void> template <class Header> void basic_safetensors_file<Void>:
     sort_names();
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -24,8 +24,7 @@
 #include <zeropoint/io/text.hpp>
 #include <zeropoint/io/whole_file.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Collects tensors and metadata, then gives the file as bytes or writes it. Tensors are laid out as by the reference
 /// implementation, from the widest dtype to the narrowest and then by name, and the header is padded with spaces to a
@@ -216,5 +215,4 @@ private:
 /// The class itself, which is a template so that programs compile the members that they call.
 using safetensors_writer = basic_safetensors_writer<void>;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,8 +13,7 @@
 // Files of format 1 were first written when a node held other members than today's. What is hashed, and in which order, is
 // what those members held: so that the files stay readable, this file changes only together with the format.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// A node's own number of that name; null where its operator has none.
@@ -147,5 +146,4 @@ inline std::string signature_text(std::uint64_t signature) {
     return text;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 
 #include <zeropoint/core/function_ref.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// 0 to count - 1, sorted by `less(i, j)`; of equal ones the lower number comes first. One sort for all callers, and none of the standard
 /// library's: that is 5 kB of a program, and of a compiler's time more than the rest of a file's header.
@@ -43,5 +42,4 @@ template <class IsBefore> [[gnu::cold]] std::size_t first_not_before(std::size_t
     return first;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 
 #include <zeropoint/io/safetensors_reader.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Reads parameters out of a file as layers on their own ask for them, and
 /// keeps them. `prefix` stands before every name: "encoder." makes "encoder.weight_ih_l0" of "weight_ih_l0".
@@ -43,5 +42,4 @@ private:
     std::vector<std::string> names_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

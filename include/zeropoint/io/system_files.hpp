@@ -10,8 +10,7 @@
 #include <zeropoint/io/system/standard_files.hpp>
 #endif
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Each has the same functions. Paths are UTF-8 on every system, and what fails leaves its reason in errno.
 ///
@@ -32,5 +31,4 @@ namespace system_files = windows_files;
 namespace system_files = standard_files;
 #endif
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 
 #include <zeropoint/io/model_tensors.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A tensor of a network's file.
 struct tensor_in_file {
@@ -93,5 +92,4 @@ template <class Stage> std::vector<tensor_in_file> tensors_in_file() {
     return std::move(list.all);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 // Messages are built on the way to an error: `cold` keeps their code small and out of the way of the rest.
 
@@ -92,5 +91,4 @@ inline std::size_t valid_utf8_prefix(std::string_view text) {
     return text;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -18,8 +18,7 @@
 #include <zeropoint/io/system_files.hpp>
 #include <zeropoint/io/text.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Whether a file is read, or made where nothing stands.
 enum class file_access { read, create };
@@ -170,5 +169,4 @@ template <class = void> [[gnu::cold]] void write_whole_file(const std::string& p
                               std::to_string(attempts), " files left by interrupted writers: remove them"}));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

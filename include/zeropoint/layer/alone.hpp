@@ -25,8 +25,7 @@
 #include <zeropoint/operators/weight_only_policy.hpp>
 #include <zeropoint/pass/fuse.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The policy of layers that stay float: their ground truth, and their weights before they are quantized.
 struct float_policy {
@@ -274,5 +273,4 @@ private:
     aligned_buffer parameters_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,8 +13,7 @@
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A shape_error where a count of parameters or values is another.
 template <class = void>
@@ -70,5 +69,4 @@ void check_tensor(const char* layer, const char* which, const shape& expected, c
                            std::to_string(view.quantization.zero_point) + " came");
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -5,8 +5,7 @@
 #include <zeropoint/layer/alone.hpp>
 #include <zeropoint/operators/linear.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// y = linear(x) for up to MostRows rows of Inputs floats: weights are quantized once, activations in each call. Weights are
 /// outputs x inputs, PyTorch's order; the bias may be left out.
@@ -27,5 +26,4 @@ template <int Inputs, int Outputs, class Policy = weight_only_policy<>, class Ar
           int MostRows = 1>
 using weight_only_linear = alone<linear<"", Outputs>, Inputs, Policy, Arch, MostRows>;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,9 +13,7 @@
 #include <zeropoint/layer/argument_checks.hpp>
 #include <zeropoint/operators/quantize_parameters.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// Tensors in the order in which they are asked for, and none behind the last.
 class tensors_in_order {
@@ -101,6 +99,4 @@ private:
     std::vector<std::pair<std::string, std::span<const float>>> tensors_;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

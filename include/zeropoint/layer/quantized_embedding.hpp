@@ -15,8 +15,7 @@
 #include <zeropoint/operators/quantize_rows.hpp>
 #include <zeropoint/layer/argument_checks.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The table of an embedding: quantized once, each row with a scale and an offset of its own.
 template <int Bits = 8> class quantized_embedding_table {
@@ -108,5 +107,4 @@ private:
     int padding_index_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

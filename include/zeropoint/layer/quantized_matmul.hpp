@@ -13,8 +13,7 @@
 #include <zeropoint/scheme/requantization.hpp>
 #include <zeropoint/scheme/tensor.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Extents of matrix products: `batches` times rows x depth by depth x columns, or by columns x depth where `transposed`.
 struct matmul_options {
@@ -78,5 +77,4 @@ private:
     kernel::nearest_even_per_tensor epilogue_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -5,8 +5,7 @@
 #include <zeropoint/layer/alone.hpp>
 #include <zeropoint/operators/lstm.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A recurrent layer, or a stack of them: a call takes up to MostSteps steps of Inputs floats, whose products with the input are
 /// one matrix product, and gives the state h behind each. A sequence may be cut into calls anywhere, and gives the same bits, but
@@ -45,5 +44,4 @@ template <int Inputs, int Hidden, class Arch = default_architecture, int MostSte
           recurrent_options Options = recurrent_options{}>
 using float_rnn = dynamic_rnn<Inputs, Hidden, float_policy, Arch, MostSteps, Options>;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -14,8 +14,7 @@
 #include <zeropoint/operators/dynamic_policy.hpp>
 #include <zeropoint/operators/quantize_filters.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// zp::dynamic_linear of such extents. The caller brings scratch_bytes(rows) bytes at a multiple of 64.
 template <class Policy = dynamic_policy<>, class Arch = default_architecture> class runtime_dynamic_linear {
@@ -81,5 +80,4 @@ private:
     aligned_buffer parameters_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

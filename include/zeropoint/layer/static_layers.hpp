@@ -21,8 +21,7 @@
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/scheme/tensor.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Dtypes, arithmetic and algorithm of a fused layer. Weights have a scale an output channel, symmetric about zero.
 template <class Input = quint8, class Weight = qint8, class Output = Input, class Requantization = nearest_even,
@@ -247,5 +246,4 @@ template <shape Input, conv_transpose Options, const operator_kind& Activation =
 using quantized_conv_transpose2d =
     static_layer<conv_transpose2d<"quantized_conv_transpose2d", Options>, Input, Activation, Policy, Arch>;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 #include <zeropoint/operators/activations.hpp>
 #include <zeropoint/operators/attention.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// torch.nn.MultiheadAttention of queries, keys and values that are the same rows, 1 to MostRows of them: softmax runs over the
 /// rows that a call brings, so there is no padding and no mask. Its two products are of int8 codes (kernel/attention/integer_attention.hpp)
@@ -58,5 +57,4 @@ template <transformer Options, int Layers, int MostRows, class Policy = dynamic_
           class Arch = default_architecture>
 using transformer_encoder = alone<detail::whole_encoder_of<Options, Layers>, Options.model, Policy, Arch, MostRows>;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -18,8 +18,7 @@
 // Nagel et al. 2019, section 4.1.3: where a channel z = W1 x + b1 in front of a relu is at least c, relu(z) = relu(z - c) + c. So b1 - c and
 // b2 + W2 c give the same, with a range that is c smaller. With padding it does not hold, as padded zeros have no c.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Mean and standard deviation of the channels that a row of a fused network has in front of its bounds; empty where not known.
 struct normal_channels {
@@ -153,5 +152,4 @@ fused<Net, Arch> absorb_biases(fused<Net, Arch> network, const Batches& images,
     return network;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

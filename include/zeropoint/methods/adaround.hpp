@@ -11,8 +11,7 @@
 #include <zeropoint/methods/coded_layers.hpp>
 #include <zeropoint/methods/learned_rounding.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How zp::adaround works.
 struct adaround_options {
@@ -105,5 +104,4 @@ calibrated<Net, QConfig, Arch> adaround(const calibrated<Net, QConfig, Arch>& so
     return walk.take();
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

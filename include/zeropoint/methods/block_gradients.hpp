@@ -16,8 +16,7 @@
 #include <zeropoint/methods/layer_samples.hpp>
 #include <zeropoint/methods/residual_blocks.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The grid on which values of a row lie in the quantized network.
 struct value_rounding {
@@ -226,5 +225,4 @@ private:
     std::vector<std::byte> codes_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

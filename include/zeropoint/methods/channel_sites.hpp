@@ -18,8 +18,7 @@
 // relu, leaky_relu or prelu, a pool, a view. Found by what operators say of themselves, whatever their names: operator_info::filters and
 // gain_arrays can take factors, homogeneous and bounds at zero let them through.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The channels of one layer's output, with all rows up to those that multiply them.
 struct channel_site {
@@ -140,5 +139,4 @@ private:
     int outputs_, depth_, groups_, group_in_, channels_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -11,8 +11,7 @@
 // Which observer is best differs from network to network, and values do not say it. Calibration under compare_outputs keeps some inputs,
 // and convert tries what zp::search_ranges and zp::correct_biases_by_data do on them before it converts.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What choose_by_outputs found: means over the kept inputs of 10 log10(signal / noise) of all outputs.
 struct output_choice {
@@ -53,5 +52,4 @@ quantized<Net, Config, Arch> convert(const calibrated<Net, Config, Arch>& source
     return detail::convert_as_it_is(choose_by_outputs(source), notes);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

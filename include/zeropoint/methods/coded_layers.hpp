@@ -17,8 +17,7 @@
 #include <zeropoint/methods/weight_grid.hpp>
 #include <zeropoint/methods/windows.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// One of them.
 struct coded_layer {
@@ -233,5 +232,4 @@ private:
     std::vector<kept_input> kept_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

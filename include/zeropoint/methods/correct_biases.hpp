@@ -19,8 +19,7 @@
 // of the float network. correct_biases_by_data goes on from there: inputs are those of the network as it is quantized so far, so that what
 // activations' rounding and clipping in front do to the mean is taken off as well.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The mean of clamp(z, low, high) where z is normal with that mean and deviation: appendix C of the paper.
 inline double clipped_normal_mean(double mean, double deviation, double low, double high) {
@@ -166,5 +165,4 @@ calibrated<Net, QConfig, Arch> correct_biases_by_norms(const calibrated<Net, QCo
     return walk.take();
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 
 #include <zeropoint/analysis/input_stream.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// A stage as the checks of batches see it: without observers, where it has none, and so without codes that they would know.
@@ -73,5 +72,4 @@ void for_each_input(const Network& network, const Batches& images, Visit visit) 
     visit_inputs<typename Network::stage>(images, [&](const void* const* xs) { runner.run(xs, visit); });
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -19,8 +19,7 @@
 // and 4.1.3. With r1 the range of a channel's weights in the layer that makes it and r2 of those that read it, s = sqrt(r1 / r2), W1 / s
 // and W2 * s have the same range. A pair whose channels have range 0 on one side keeps them.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What is called the range of a channel's weights.
 enum class channel_range : std::uint8_t {
@@ -156,5 +155,4 @@ fused<Net, Arch> equalize(const float_model<Net, Arch>& trained, const equalize_
     return network;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -12,8 +12,7 @@
 
 #include <zeropoint/analysis/sensitivity.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How zp::fall_back works.
 struct fall_back_options {
@@ -122,5 +121,4 @@ inline std::string to_string(const fall_back_report& report) {
     return text;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -15,8 +15,7 @@
 #include <zeropoint/methods/gptq_rounding.hpp>
 #include <zeropoint/methods/second_moments.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How the data are seen.
 struct moment_options {
@@ -181,5 +180,4 @@ calibrated<Net, QConfig, Arch> sequential_mse(const calibrated<Net, QConfig, Arc
     return walk.take();
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -20,8 +20,7 @@
 // U is found by one Cholesky factorization: H = R R' with R upper triangular, which is that of H with rows and columns reversed, and U =
 // R^-1. All is in double.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Upper triangular R of h = R R', in place of the upper triangle, `depth x depth`. False where h is not positive definite.
 template <class Arch = default_architecture> bool upper_factor(std::span<double> h, std::size_t depth) {
@@ -116,5 +115,4 @@ gptq_outcome gptq_round(std::vector<double> h, const weight_grid& grid, std::siz
     return outcome;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -15,8 +15,7 @@
 #include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/methods/windows.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Numbers that depend on what they are asked by alone: splitmix64 of the seed and a count (Steele, Lea, Flood 2014).
 constexpr std::uint64_t counted_random(std::uint64_t seed, std::uint64_t count) {
@@ -162,5 +161,4 @@ private:
     std::vector<float> inputs_, sums_, scratch_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

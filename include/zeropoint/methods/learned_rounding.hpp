@@ -19,8 +19,7 @@
 // h is the part of w / scale behind the floor, so that no weight is changed. Regularization, lambda * sum of (1 - |2 h - 1|^beta), drives h
 // to 0 or 1 while beta falls. In the end a >= 0 rounds up.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// When regularization begins, and how beta falls from there to the end.
 struct rounding_schedule {
@@ -126,5 +125,4 @@ private:
     int steps_ = 0;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -16,8 +16,7 @@
 // the mean squared error of a block's output. Activations within the block are rounded as they will be. Layers that are in no block are
 // rounded by themselves, as adaround does.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How zp::reconstruct_blocks works.
 struct block_options {
@@ -206,5 +205,4 @@ calibrated<Net, QConfig, Arch> reconstruct_blocks(const calibrated<Net, QConfig,
     return walk.take();
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

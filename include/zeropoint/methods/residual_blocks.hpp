@@ -9,8 +9,7 @@
 
 #include <zeropoint/methods/channel_sites.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// All rows behind `entry` up to `rows.back()`, a sum; nothing else reads what is between.
 struct residual_block {
@@ -81,5 +80,4 @@ inline std::vector<residual_block> find_residual_blocks(std::span<const node> no
     return all;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 
 #include <zeropoint/methods/channel_sites.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The block of floats of a network, with the nodes that say what is where. Nodes must have places: those of a stage's `table`.
 struct float_parameters {
@@ -54,5 +53,4 @@ inline float usable_factor(double factor) {
     return is_usable ? static_cast<float>(factor) : 1.0f;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -18,8 +18,7 @@
 // Observers choose a range by the values of one activation: all of them, or the least squared error, or the least divergence. Which of these
 // is best differs from network to network, and nothing in the values says it; the outputs do.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How zp::search_ranges works.
 struct range_search_options {
@@ -188,5 +187,4 @@ calibrated<Net, QConfig, Arch> search_ranges(calibrated<Net, QConfig, Arch> sour
     return result;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -11,8 +11,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/methods/windows.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// H = 2 / n * sum over n outputs of x x', for each group of filters: `groups` matrices of depth x depth, x the window of an output. The
 /// mean squared error that an error d of the weights of a channel makes is d H d' / 2. Value: double, or float for inputs that are integers of
@@ -85,5 +84,4 @@ double quadratic_form(std::span<const double> h, std::span<const double> d) {
     return sum;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

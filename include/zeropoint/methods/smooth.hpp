@@ -18,8 +18,7 @@
 // between a norm (or a layer with filters) and the layers that read it is divided by s_j = max |x_j|^alpha / max |w_j|^(1 - alpha), both
 // at least 1e-5; max |w_j| is over all layers that read it (queries, keys and values have one factor).
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How zp::smooth works.
 struct smooth_options {
@@ -117,5 +116,4 @@ fused<Net, Arch> smooth(fused<Net, Arch> network, const Batches& images, const s
     return network;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 #include <zeropoint/analysis/coded_arrays.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Scales and zero points of weights `rows x depth`: one for all, one a row, or one for each `group` weights of each row.
 struct weight_grid {
@@ -45,5 +44,4 @@ inline weight_grid grid_of(const coded_values& coded, int group) {
     return grid;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -10,8 +10,7 @@
 #include <zeropoint/graph/window.hpp>
 #include <zeropoint/operators/filters.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// y[position][c] = bias[c] + sum over k of window(position)[group of c][k] * weights[c][k], for all layers with filters: k counts taps and
 /// the channels of a group, as weights do.
@@ -106,5 +105,4 @@ private:
     std::vector<int> places_;  // positions x taps: pixels of the input
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

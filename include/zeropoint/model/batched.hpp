@@ -28,8 +28,7 @@
 //
 // Winograd's convolutions get all images in one call, and transform filters once for the tiles of all of them.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// N values of an extent as one, along its outermost extent above 1.
@@ -244,5 +243,4 @@ private:
     std::array<qparams, static_cast<std::size_t>(single::table.qparams_count) + 1> ranges_{};
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

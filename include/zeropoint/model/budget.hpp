@@ -7,8 +7,7 @@
 
 #include <zeropoint/graph/graph.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A quantize or dequantize inside of a network: where codes meet floats, beside its inputs and its outputs.
 template <int N> constexpr bool is_boundary(const graph<N>& g, int i) {
@@ -49,5 +48,4 @@ template <int N> constexpr model_budget budget_of_graph(const graph<N>& table, c
 template <class Network>
 inline constexpr model_budget budget_of = budget_of_graph(Network::stage::table, Network::stage::loose);
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 #include <zeropoint/graph/sequential.hpp>
 #include <zeropoint/operators/common.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Gives the last node of Layer a name, so that a qconfig, a report or zp::from can speak of an add, a pool, an activation. Inputs are
 /// named so too: `named<"mask", input<1, 128, 1>>`.
@@ -91,5 +90,4 @@ template <class Input, class... Layers> struct model {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -5,8 +5,7 @@
 #include <concepts>
 #include <cstdint>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Work below which a node is not cut any further: nanoseconds of a part, as detail::work_of estimates them. An executor may have a
 /// `least_work()` of its own.
@@ -43,5 +42,4 @@ template <class Executor> constexpr std::int64_t least_work_of([[maybe_unused]] 
 }
 }  // namespace detail
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 #include <zeropoint/model/source.hpp>
 #include <zeropoint/model/stage.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Batch norms and all: the stage that float parameters are loaded into.
 template <class Net, class Arch> struct float_nodes {
@@ -23,5 +22,4 @@ template <class Net, class Arch = default_architecture> using float_stage = stag
 /// The float network of a user's model, as it is written: what `zp::load<Net>(path)` gives. See zp::network.
 template <class Net, class Arch = default_architecture> using float_model = network<float_stage<Net, Arch>>;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

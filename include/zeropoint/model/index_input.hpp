@@ -8,8 +8,7 @@
 
 #include <zeropoint/operators/embedding_geometry.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Indices that the caller has checked: `model(zp::unchecked(tokens), y)` looks at none of them before it runs, and is
 /// noexcept where the sizes of x and y are part of their types. An index outside of a table reads memory that is not its.
@@ -40,5 +39,4 @@ template <index_value Index> void check_indices(std::span<const node> nodes, int
 }
 
 }  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -23,8 +23,7 @@
 #include <zeropoint/pass/plan.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The largest workspace that a call without one may put on the stack.
 inline constexpr int stack_workspace_bytes = 128 * 1024;
@@ -299,5 +298,4 @@ private:
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

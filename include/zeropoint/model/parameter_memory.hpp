@@ -9,8 +9,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A stage whose networks own no parameters: they are where the network is told. See in_place.
 template <class Stage> struct placed_stage : Stage { static constexpr bool is_placed = true; };
@@ -52,5 +51,4 @@ using parameter_memory =
     std::conditional_t<owns_parameters<Stage>, own_parameters<Stage::table.qparams_count>, placed_parameters>;
 
 }  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

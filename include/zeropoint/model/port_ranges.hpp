@@ -19,8 +19,7 @@
 #include <zeropoint/model/index_input.hpp>
 #include <zeropoint/model/verdict.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// An image with its channels outermost, as PyTorch has it: `model(zp::nchw(pixels), scores)`.
 template <class Range> struct nchw_values { const Range& values; };
@@ -361,5 +360,4 @@ template <class Stage, class Y> struct output_side : call_side<output_ports<Stag
 };
 
 }  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 #include <zeropoint/graph/ports.hpp>
 #include <zeropoint/operators/input.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Whether two nodes may not have one name: outputs have names of their own, which inputs must not have either.
 constexpr bool shares_names(const node& a, const node& b) {
@@ -157,5 +156,4 @@ template <class Net> struct source {
     static constexpr const auto& table = detail::table_of<source>();
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

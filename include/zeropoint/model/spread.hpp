@@ -18,8 +18,7 @@
 #include <zeropoint/core/function_ref.hpp>
 #include <zeropoint/model/executor.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// Of what was thrown in several threads, that of the smallest number.
@@ -124,5 +123,4 @@ void run_many(const Network& model, std::span<const typename Network::input_valu
            [&](std::size_t i, int worker) { model.run(x.data() + i * in, y.data() + i * out, memory[worker].bytes); });
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

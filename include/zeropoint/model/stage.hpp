@@ -11,8 +11,7 @@
 #include <zeropoint/graph/form.hpp>
 #include <zeropoint/pass/plan.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// f<Node>() of every node of a stage: one array.
@@ -112,5 +111,4 @@ template <class Nodes> struct stage : Nodes {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

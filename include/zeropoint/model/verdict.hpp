@@ -7,8 +7,7 @@
 #include <zeropoint/core/fixed_string.hpp>
 #include <zeropoint/graph/graph.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What the user reads when a model breaks a rule; `Layer` is the name of the row, A and B the shapes that explain it.
 template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_layer {
@@ -213,5 +212,4 @@ template <fixed_string Name, fixed_string Nearest, class Net> struct no_layer_na
                   "reports call them, such as \"add_7\"");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

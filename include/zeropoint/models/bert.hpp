@@ -10,9 +10,7 @@
 #include <zeropoint/operators/slice.hpp>
 #include <zeropoint/models/bert_encoder.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 
 /// The extents of a BERT over Length tokens; by default those of MiniLM-L6. BERT-base has 768 channels, 12 layers, 12 heads and
 /// 3072 inner channels.
@@ -60,6 +58,4 @@ struct bert_classifier
     : model<named<"input_ids", indices<Extents.length>>, bert_parts::all<"bert.", Extents>, slice<axis::width, 0, 1>,
             linear<"bert.pooler.dense", Extents.channels>, tanh, linear<"classifier", Classes>> {};
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

@@ -12,9 +12,7 @@
 #include <zeropoint/operators/mul_scalar.hpp>
 #include <zeropoint/models/parts.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 namespace bert_parts {
 
 using operators::merge_heads;
@@ -78,6 +76,4 @@ template <int Length = 128, int Channels = 384, int Layers = 6, int Heads = 12, 
 struct bert_encoder : model<input<1, Length, Channels>,
                             bert_parts::layers<Channels, Heads, Inner, std::make_integer_sequence<int, Layers>>> {};
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

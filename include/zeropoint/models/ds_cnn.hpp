@@ -6,9 +6,7 @@
 
 #include <zeropoint/models/parts.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 namespace ds_cnn_parts {
 
 template <fixed_string Name, int Channels>
@@ -33,6 +31,4 @@ struct ds_cnn
             relu, ds_cnn_parts::blocks<Channels, std::make_integer_sequence<int, Blocks>>, adaptive_avg_pool2d<1>,
             flatten, dropout, linear<"fc", Classes>> {};
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

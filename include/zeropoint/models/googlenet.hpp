@@ -5,9 +5,7 @@
 
 #include <zeropoint/models/parts.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 namespace googlenet_parts {
 
 /// The channels of a module's four branches: 1x1; 1x1 and 3x3; 1x1 and what the paper has as 5x5, torchvision as 3x3;
@@ -57,6 +55,4 @@ template <class Input, int Classes> struct network : model<Input,
 template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct googlenet : googlenet_parts::network<Input, Classes> {};
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

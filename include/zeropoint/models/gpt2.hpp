@@ -13,9 +13,7 @@
 #include <zeropoint/operators/linear.hpp>
 #include <zeropoint/models/parts.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 
 /// The extents of a GPT-2 over `length` tokens a call; by default those of the smallest one.
 struct gpt2_extents {
@@ -67,6 +65,4 @@ struct gpt2_lm
             std::conditional_t<Extents.tied, tied_linear<"lm_head", Extents.vocabulary, "transformer.wte.weight">,
                                linear<"lm_head", Extents.vocabulary, with_bias::no>>> {};
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

@@ -5,9 +5,7 @@
 
 #include <zeropoint/models/parts.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 namespace inception_v3_parts {
 
 /// Any window, without a border: the extents shrink.
@@ -93,6 +91,4 @@ struct inception_v3 : model<Input,
     adaptive_avg_pool2d<1>, flatten, dropout, linear<"fc", Classes>> {};
 // clang-format on
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

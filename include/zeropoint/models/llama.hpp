@@ -15,9 +15,7 @@
 #include <zeropoint/operators/rms_norm.hpp>
 #include <zeropoint/models/parts.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 
 /// The extents of a Llama over `length` tokens a call; by default those of TinyLlama, 1.1 billion parameters. Fields behind the first two are
 /// what a checkpoint's config.json says, by the names that stand here.
@@ -143,6 +141,4 @@ struct llama_lm
             std::conditional_t<Extents.tied, tied_linear<"lm_head", Extents.vocabulary, "model.embed_tokens.weight">,
                                linear<"lm_head", Extents.vocabulary, with_bias::no>>> {};
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

@@ -6,9 +6,7 @@
 
 #include <zeropoint/models/parts.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 namespace mobilenet_v2_parts {
 
 /// 1x1 to `expanded` channels, depthwise 3x3, 1x1 to `out_channels`, which no activation follows.
@@ -72,6 +70,4 @@ struct mobilenet_v2
                                                                    1280, WidthPercent > 100 ? WidthPercent : 100))>,
             adaptive_avg_pool2d<1>, flatten, dropout, linear<"classifier.1", Classes>> {};
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

@@ -7,9 +7,7 @@
 #include <zeropoint/operators/binary.hpp>
 #include <zeropoint/models/parts.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 namespace mobilenet_v3_parts {
 
 enum class nonlinearity : bool { relu, hardswish };
@@ -118,6 +116,4 @@ struct mobilenet_v3_small : model<Input,
     adaptive_avg_pool2d<1>, flatten, linear<"classifier.0", 1024>, hardswish, dropout, linear<"classifier.3", Classes>> {};
 // clang-format on
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

@@ -4,9 +4,7 @@
 
 #include <zeropoint/model/composition.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 
 /// What torchvision's classification networks were trained on: ImageNet's images and classes.
 using imagenet_input = input<224, 224, 3>;
@@ -42,6 +40,4 @@ constexpr int scaled_channels(int channels, int width_percent) {
     return rounded * 1000 < 9 * hundredths ? rounded + 8 : rounded;
 }
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

@@ -7,9 +7,7 @@
 
 #include <zeropoint/models/parts.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 namespace resnet_parts {
 
 /// A block adds to its input two 3x3 convolutions (basic), or a 3x3 between two 1x1 (bottleneck).
@@ -101,6 +99,4 @@ template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct resnext101_32x8d : resnet_parts::network<Input, Classes, resnet_parts::depths{resnet_parts::kind::bottleneck, {3, 4, 23, 3}, 32, 8}> {};
 // clang-format on
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

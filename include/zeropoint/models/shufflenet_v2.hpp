@@ -9,9 +9,7 @@
 #include <zeropoint/operators/slice.hpp>
 #include <zeropoint/models/parts.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 namespace shufflenet_v2_parts {
 
 /// 1x1, depthwise 3x3, 1x1: to Channels, which are half of a block's.
@@ -66,6 +64,4 @@ struct shufflenet_v2_x1_5 : shufflenet_v2_parts::network<Input, Classes, 176, 10
 template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct shufflenet_v2_x2_0 : shufflenet_v2_parts::network<Input, Classes, 244, 2048> {};
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

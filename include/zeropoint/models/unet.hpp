@@ -6,9 +6,7 @@
 #include <zeropoint/operators/interpolate.hpp>
 #include <zeropoint/models/parts.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 
 /// How a U-Net becomes higher and wider again: without parameters, or as in the paper.
 enum class unet_growth { bilinear, transposed };
@@ -72,6 +70,4 @@ struct unet {
     }
 };
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

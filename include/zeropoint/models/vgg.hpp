@@ -6,9 +6,7 @@
 
 #include <zeropoint/models/parts.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace models {
+namespace zp::inline v0::models {
 namespace vgg_parts {
 
 /// How many convolutions stand in front of each of the five pools.
@@ -80,6 +78,4 @@ template <class Input = imagenet_input, int Classes = imagenet_classes, int Hidd
 struct vgg19_bn : vgg_parts::network<Input, Classes, Hidden, vgg_parts::depths{{2, 2, 4, 4, 4}, true}> {};
 // clang-format on
 
-}  // namespace models
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::models

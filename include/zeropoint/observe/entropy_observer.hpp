@@ -15,8 +15,7 @@
 #include <zeropoint/observe/exact_histogram.hpp>
 #include <zeropoint/observe/observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Binary logarithm of a positive integer, to 23 bits behind the point, in integer arithmetic: no libm, the same
 /// everywhere.
@@ -108,5 +107,4 @@ public:
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

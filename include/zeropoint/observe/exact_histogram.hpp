@@ -16,8 +16,7 @@
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/scheme/uncontracted.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// At most `Bins` bins of width 2^e from zero on, both ways: bin i counts the x with floor(x / 2^e) = i. The width is
 /// the smallest power of two with which the bins of zero, of the smallest and of the largest value fit. A wider range
@@ -157,5 +156,4 @@ private:
     exact_histogram<Bins> histogram_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -10,8 +10,7 @@
 #include <zeropoint/observe/histogram_search.hpp>
 #include <zeropoint/observe/observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// histogram_observer's choice of range from an exact_histogram: nearly PyTorch's numbers, and the same numbers
 /// whatever the order of the batches and however the work was shared. Counts are exact to 2^64.
@@ -35,5 +34,4 @@ public:
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 
 #include <zeropoint/observe/observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What the bytes of an image mean where byte b stands for (b / 255 - mean) / deviation, of all channels alike. The zero point is the
 /// byte nearest to 255 * mean. (Means of channels are a zp::normalize behind the input.)
@@ -38,5 +37,4 @@ public:
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

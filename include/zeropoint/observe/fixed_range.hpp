@@ -7,8 +7,7 @@
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// In a qconfig the observer of a range that training leaves where calibration has set it, whatever Observer itself would do there: a
 /// moving average does not follow. Elsewhere it is Observer.
@@ -28,12 +27,12 @@ struct range_switches {
     constexpr bool operator==(const range_switches&) const = default;
 };
 /// Of what an observer of activations watches, for static_asserts: `zp::switches_of<my_qconfig::activation::observer_type>.learns`.
-template <class Observer> inline constexpr range_switches switches_of{requires {Observer::averaging_constant;
-}  // namespace v0
-&&!requires { Observer::is_learned; }
-&&!requires { Observer::is_fixed; }
-, requires { Observer::is_learned; }
-};  // namespace zp
+template <class Observer>
+inline constexpr range_switches switches_of = [] {
+    constexpr bool learns = requires { Observer::is_learned; };
+    constexpr bool is_fixed = requires { Observer::is_fixed; };
+    constexpr bool averages = requires { Observer::averaging_constant; };
+    return range_switches{.observes = averages && !learns && !is_fixed, .learns = learns};
+}();
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

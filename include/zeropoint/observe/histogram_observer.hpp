@@ -13,8 +13,7 @@
 #include <zeropoint/observe/histogram_search.hpp>
 #include <zeropoint/observe/observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A histogram between the smallest and the largest value seen, redistributed to wider bins whenever the range grows,
 /// and a search for the part of it with the least squared quantization error. Counts are floats, as PyTorch's: a bin
@@ -115,5 +114,4 @@ private:
     std::vector<float> counts_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -15,8 +15,7 @@
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/scheme/uncontracted.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The sum of floats in the order of PyTorch's CPU kernels, so that its last bit is theirs too: 8 lanes x 4
 /// accumulators, each summed in blocks of 16 whose sums are summed in blocks (`ATen/native/cpu/SumKernel.cpp`, for up
@@ -157,5 +156,4 @@ inline constexpr double search_levels = [] {
     return power_of_two(8 * static_cast<int>(sizeof(typename DType::storage)));
 }();
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

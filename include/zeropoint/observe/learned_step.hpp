@@ -6,8 +6,7 @@
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// In a qconfig the observer of what has a learned step size (LSQ; with an affine scheme LSQ+): Observer gives its first value. Where
 /// nothing is trained it is Observer.
@@ -20,5 +19,4 @@ template <class Observer = moving_average_min_max_observer<>> struct learned_ste
     using per_channel_form = learned_step<typename observer_form<Observer, false>::type>;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -11,8 +11,7 @@
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 class per_channel_min_max_observer;
 
@@ -106,5 +105,4 @@ private:
     std::vector<float> mins_, maxs_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

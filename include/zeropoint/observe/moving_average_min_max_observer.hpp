@@ -10,8 +10,7 @@
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// One moving average: the first value sets it, then average += c * (value - average), each operation rounded to float.
 struct moving_average {
@@ -166,5 +165,4 @@ private:
     std::vector<moving_range> averages_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

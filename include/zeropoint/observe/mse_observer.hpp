@@ -12,8 +12,7 @@
 #include <zeropoint/observe/exact_histogram.hpp>
 #include <zeropoint/observe/observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The bins of an exact histogram that hold values. A channel of weights fills few of 2048.
 class filled_bins {
@@ -121,5 +120,4 @@ private:
     };
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

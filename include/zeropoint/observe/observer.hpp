@@ -20,8 +20,7 @@
 #include <zeropoint/scheme/choose_qparams.hpp>
 #include <zeropoint/scheme/qscheme.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// One batch of values. Value i belongs to channel (i / inner) % channels: inner is 1 for NHWC activations, and all
 /// values of a filter for weights [out_channels][...]. Groups are channels too, with inner the group's size.
@@ -192,5 +191,4 @@ private:
     observed_range range_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 
 #include <zeropoint/observe/observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Batches must have whole rows of channels x inner values, and always as many channels. `channels_so_far` is 0 at
 /// first.
@@ -114,5 +113,4 @@ template <class Observer, class QScheme> inline constexpr bool observer_serves =
     Observer::only_per_channel;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 #include <zeropoint/observe/exact_histogram.hpp>
 #include <zeropoint/observe/observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Keeps Kept values of every Of and cuts half of the rest at each end, as ONNX Runtime's percentile calibrator, whose
 /// default, 99.999 %, is the default here. Within a bin of the histogram values are taken as evenly spread.
@@ -42,5 +41,4 @@ public:
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 
 #include <zeropoint/observe/observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// PyTorch's PlaceholderObserver: says that there is no calibration here, and fails when scale and zero point are
 /// wanted. Counts what it sees and looks at no value.
@@ -32,5 +31,4 @@ public:
     observed_range range() const { return {}; }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -10,8 +10,7 @@
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/observe/observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Counts, ranges and a histogram. Merging is exact, in any order.
 class range_statistics {
@@ -79,5 +78,4 @@ private:
     exact_histogram<2048> histogram_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,8 +13,7 @@
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// PyTorch's RecordingObserver with a bound: the first MaxValues values stay, 4 bytes each; what comes later is counted
 /// and still widens the range. calculate_qparams is that of min_max_observer.
@@ -60,5 +59,4 @@ private:
     std::vector<float> values_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -12,8 +12,7 @@
 
 #include <zeropoint/core/error.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 namespace detail {
 struct visits_nothing {
@@ -86,5 +85,4 @@ template <class T> void set_state(T& x, std::span<const std::byte> bytes) {
                            " bytes are left: expected those of state_bytes() of the same type");
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

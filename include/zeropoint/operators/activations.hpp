@@ -5,8 +5,7 @@
 #include <zeropoint/operators/clamp.hpp>
 #include <zeropoint/operators/function.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 // All others: in int8 a table, of 256 entries alone and of 1024 fused behind a conv2d or linear in front of them. Numbers
 // are given in thousandths, and have PyTorch's defaults.
@@ -81,5 +80,4 @@ struct neg : operators::function_layer<kernel::functions::neg> {};
 /// x * x.
 struct square : operators::function_layer<kernel::functions::square> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -15,8 +15,7 @@
 #include <zeropoint/operators/binary_operator.hpp>
 #include <zeropoint/operators/clamp.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind add{"add"};
 }
@@ -148,5 +147,4 @@ template <class A, class B> struct add_relu : sequential<add<A, B>, relu> {};
 /// Layers(x) + x.
 template <class... Layers> struct residual : add<sequential<Layers...>, identity> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

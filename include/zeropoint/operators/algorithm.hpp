@@ -7,8 +7,7 @@
 #include <zeropoint/graph/graph.hpp>
 #include <zeropoint/operators/matrix_int8.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace operators {
 
 /// What a byte of packed weights is worth in time. For zp::balanced that is what reading it once a call takes from memory,
@@ -76,5 +75,4 @@ template <class Arch, int N, class PolicyOf> constexpr graph<N> choose_algorithm
     return g;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -5,8 +5,7 @@
 #include <zeropoint/kernel/reduction/argmax.hpp>
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind argmax{"argmax"};
 }
@@ -47,5 +46,4 @@ struct argmax {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

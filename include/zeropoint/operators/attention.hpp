@@ -22,8 +22,7 @@
 #include <zeropoint/operators/permute.hpp>
 #include <zeropoint/operators/softmax.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace operators {
 
 /// 1 x length x channels to heads x length x channels / heads: a matrix a head.
@@ -256,5 +255,4 @@ struct encoder : operators::encoder_layers<std::make_integer_sequence<int, opera
     static_assert(Layers >= 1, "encoder<Name, Layers, Heads, FeedForward>: there is at least one layer");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -19,8 +19,7 @@
 #include <zeropoint/operators/permute.hpp>
 #include <zeropoint/operators/softmax.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind attention{"attention"};
 }
@@ -225,5 +224,4 @@ constexpr bool contract_attention(const node* nodes, int last, node& whole) {
 }
 
 }  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

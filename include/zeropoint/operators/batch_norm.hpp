@@ -5,8 +5,7 @@
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/kernel/float/float_elementwise.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind batch_norm{"batch_norm"};
 }
@@ -87,5 +86,4 @@ template <fixed_string Name, norm Options = norm{}> struct batch_norm1d : batch_
 /// And on a volume, behind a conv3d.
 template <fixed_string Name, norm Options = norm{}> struct batch_norm3d : batch_norm2d<Name, Options> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

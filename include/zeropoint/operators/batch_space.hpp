@@ -5,8 +5,7 @@
 
 #include <zeropoint/operators/rearrangement.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind space_to_batch{"space_to_batch"}, batch_to_space{"batch_to_space"};
 }
@@ -55,5 +54,4 @@ struct batch_to_space
                   "batch_to_space<Height, Width>: each is the extent of a block, and must be at least 1");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -17,8 +17,7 @@
 #include <zeropoint/operators/binary_int16.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind mul{"mul"}, sub{"sub"}, div{"div"}, maximum{"maximum"}, minimum{"minimum"},
     squared_difference{"squared_difference"};
@@ -163,5 +162,4 @@ template <class A, class B> struct minimum : operators::binary_layer<op::minimum
 template <class A, class B>
 struct squared_difference : operators::binary_layer<op::squared_difference, operators::squared_difference, A, B> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

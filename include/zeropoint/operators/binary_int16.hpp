@@ -12,9 +12,7 @@
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// From a grid of 16 bits, or of their products, to that of the output; `ratio` is of the scales.
 inline kernel::rescaling rescaling_by(double ratio, const kernel::output_codes& codes) {
@@ -71,6 +69,4 @@ template <class Choose> struct extremum_int16 {
     }
 };
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

@@ -11,9 +11,7 @@
 #include <zeropoint/kernel/float/float_binary.hpp>
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// What a function of two arrays makes of activations: Function has a float form, what is prepared from the scales, and
 /// a kernel on codes. A smaller operand spreads over the larger one along each axis on which it has the extent 1.
@@ -85,6 +83,4 @@ template <class Function> struct binary {
 template <const operator_kind& Kind, class Function, class A, class B>
 struct binary_layer : operator_layer<Kind, "", binary<Function>, A, B> {};
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

@@ -9,8 +9,7 @@
 #include <zeropoint/operators/lookup.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind quantize{"quantize"}, dequantize{"dequantize"}, requantize{"requantize"};
 }
@@ -107,5 +106,4 @@ template <> struct forms_of<op::requantize> {
                            operators::rescale_form<Arch, storage_of<Key.in>, storage_of<Key.out>>>;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -21,8 +21,7 @@
 #include <zeropoint/scheme/qparams.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 inline constexpr float byte_state_scale = 0x1p-7f;  ///< of outputs, whose zero point is 0
 
@@ -268,5 +267,4 @@ struct byte_recurrent_form : integer_recurrent_block<byte_recurrent_form<Key, Ar
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -14,8 +14,7 @@
 #include <zeropoint/kernel/attention/cached_attention_int8.hpp>
 #include <zeropoint/kernel/float/rotary.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind causal_attention{"causal_attention"};
 }
@@ -152,5 +151,4 @@ struct causal_attention : operator_layer<op::causal_attention, "", operators::ca
                   "which keeps codes with a scale a place and head");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

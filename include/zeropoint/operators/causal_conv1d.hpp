@@ -6,8 +6,7 @@
 #include <zeropoint/operators/conv2d.hpp>
 #include <zeropoint/operators/pad.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// conv1d behind as many steps of zeros as its window reaches back, (kernel - 1) * dilation: step t of the output depends on steps up to t,
 /// and with stride 1 there are as many as came. zp::streaming runs it, with strides as well. `causal_conv1d<"c1", conv{.out_channels = 16, .kernel = 3,
@@ -19,5 +18,4 @@ struct causal_conv1d : sequential<zero_pad2d<sides((Options.kernel.width - 1) * 
                   "causal_conv1d<Name, Options>: leave padding 0: the layer puts zeros in front by itself");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

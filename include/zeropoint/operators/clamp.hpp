@@ -6,8 +6,7 @@
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/kernel/elementwise/clamp.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind relu{"relu"}, relu6{"relu6"}, clamp{"clamp"};
 }
@@ -107,5 +106,4 @@ template <int LowestThousandths, int HighestThousandths> struct clamp {
 template <int LowestThousandths = -1000, int HighestThousandths = 1000>
 struct hardtanh : clamp<LowestThousandths, HighestThousandths> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

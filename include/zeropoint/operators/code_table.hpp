@@ -9,9 +9,7 @@
 #include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/kernel/epilogue/requantize.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// Entry i of `table` is function(x) of the i-th code of 8 bits, from the lowest, of an input of range `x`; bytes, whatever the
 /// storage type. `codes`: zero point and bounds of the output.
@@ -35,6 +33,4 @@ inline void make_grid_table(const preparation& p, const qparams& x, const kernel
     make_code_table(p, x, codes, table, [](double real) { return real; });
 }
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

@@ -10,9 +10,7 @@
 #include <zeropoint/kernel/movement/embedding.hpp>
 #include <zeropoint/operators/embedding_geometry.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 static_assert(sizeof(kernel::embedding_row) == coded_table_layout::bytes_of_range);
 
@@ -79,6 +77,4 @@ struct embedding_forms {
     template <int Bits, class Arch, class> using form = coded_embedding_form<Bits, Arch>;
 };
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

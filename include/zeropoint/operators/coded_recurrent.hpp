@@ -15,8 +15,7 @@
 #include <zeropoint/graph/form.hpp>
 #include <zeropoint/operators/recurrent_steps.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A matrix under a dynamic_policy: a range for each row of activations, whatever the policy says, because a step is a row.
 /// `Small` has extents that code is generated for; rows = 0 elsewhere.
@@ -214,5 +213,4 @@ private:
             }
     }
 };
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -11,8 +11,7 @@
 #include <zeropoint/operators/binary_operator.hpp>
 #include <zeropoint/operators/code_table.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind equal{"equal"}, not_equal{"not_equal"}, less{"less"}, less_equal{"less_equal"},
     greater{"greater"}, greater_equal{"greater_equal"};
@@ -125,5 +124,4 @@ template <class Constant>
 struct greater_equal_scalar
     : operators::scalar_comparison_layer<op::greater_equal, kernel::comparison::greater_equal, Constant> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

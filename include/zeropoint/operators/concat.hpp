@@ -12,8 +12,7 @@
 #include <zeropoint/operators/boundary.hpp>
 #include <zeropoint/operators/code_table.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind concat{"concat"};
 }
@@ -100,5 +99,4 @@ template <class... Branches> struct concat {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind constant{"constant"};
 }
@@ -74,5 +73,4 @@ template <fixed_string Name, int Height, int Width, int Channels> struct constan
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 #include <zeropoint/operators/tap_sums.hpp>
 #include <zeropoint/operators/window_extents.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind conv2d{"conv2d", true};
 }
@@ -96,5 +95,4 @@ template <fixed_string Name, conv Options> struct conv1d {
     static constexpr int lower(builder& b, int x) { return b.conv1d(x, Name.text, Options); }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -4,8 +4,7 @@
 
 #include <zeropoint/operators/conv2d.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind conv3d{"conv3d", true};
 }
@@ -65,5 +64,4 @@ template <fixed_string Name, volume_conv Options> struct conv3d {
     static constexpr int lower(builder& b, int x) { return b.conv3d(x, Name.text, Options); }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

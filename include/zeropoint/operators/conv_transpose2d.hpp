@@ -7,8 +7,7 @@
 #include <zeropoint/operators/matrix.hpp>
 #include <zeropoint/operators/tap_sums.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind conv_transpose2d{"conv_transpose2d", true};
 }
@@ -78,5 +77,4 @@ template <fixed_string Name, conv_transpose Options> struct conv_transpose1d {
     static constexpr int lower(builder& b, int x) { return b.conv_transpose1d(x, Name.text, Options); }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -4,8 +4,7 @@
 
 #include <zeropoint/operators/conv_transpose2d.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind conv_transpose3d{"conv_transpose3d", true};
 }
@@ -51,5 +50,4 @@ template <fixed_string Name, volume_conv_transpose Options> struct conv_transpos
     static constexpr int lower(builder& b, int x) { return b.conv_transpose3d(x, Name.text, Options); }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -5,8 +5,7 @@
 #include <zeropoint/kernel/geometry/conv_transpose3d.hpp>
 #include <zeropoint/graph/extent.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Options of a transposed convolution, with PyTorch's defaults. out_channels may be left out of a depthwise one. The
 /// output has (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 rows and columns.
@@ -125,5 +124,4 @@ constexpr kernel::conv_transpose3d_geometry geometry_of(const volume_conv_transp
     return g;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

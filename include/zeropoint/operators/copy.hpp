@@ -6,9 +6,7 @@
 
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// Where the output has the place of the input, as the plan shares it, nothing moves.
 struct copy {
@@ -22,6 +20,4 @@ struct copy {
     }
 };
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

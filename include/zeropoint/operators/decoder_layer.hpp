@@ -6,8 +6,7 @@
 
 #include <zeropoint/operators/attention.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// PyTorch's TransformerDecoderLayer in inference over a sequence of 1 x length x channels and Memory(x), such as
 /// zp::from<"memory">, which has as many channels and may have another length; with FeedForward values between its two linear
@@ -70,5 +69,4 @@ struct decoder : operators::decoder_layers<std::make_integer_sequence<int, opera
     static_assert(Layers >= 1, "decoder<Name, Layers, Heads, FeedForward, Memory>: there is at least one layer");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 #include <zeropoint/kernel/dynamic/nibble_product.hpp>
 #include <zeropoint/operators/dynamic_policy.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How the scale of a group of weights is found.
 enum class group_range {
@@ -41,5 +40,4 @@ struct dynamic_group_policy : dynamic_policy<> {
     };
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -11,8 +11,7 @@
 #include <zeropoint/scheme/choose_qparams.hpp>
 #include <zeropoint/scheme/qscheme.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Activations with a scale a row, rows being their first axis: what a row becomes depends on nothing but itself.
 using per_row_affine = per_channel_affine;
@@ -84,5 +83,4 @@ inline constexpr bool has_int8_attention = [] {
     else return false;
 }();
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -11,8 +11,7 @@
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/operators/coded_embedding.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind embedding{"embedding"}, position_embedding{"position_embedding"};
 }
@@ -127,5 +126,4 @@ struct position_embedding
                   "have fewer than 2^29 values");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -4,8 +4,7 @@
 
 #include <zeropoint/operators/embedding.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind embedding_bag{"embedding_bag"};
 }
@@ -69,5 +68,4 @@ struct embedding_bag
         "embedding_bag<Name, Rows, Columns, Options>: padding_index must be a row of the table, or -1 for none");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

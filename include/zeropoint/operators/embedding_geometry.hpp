@@ -12,8 +12,7 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/graph/operator_info.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A row of the table for each index of [first, first + count), count 0 being all from `first` on. By place it is row
 /// `first` for the first column of a sequence, the next one for the second, and so on, whatever the sequence holds. With `bags`
@@ -91,5 +90,4 @@ struct coded_table_layout {
     static constexpr int bytes_of_range = 12;  // sizeof(kernel::embedding_row)
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -12,9 +12,7 @@
 #include <zeropoint/kernel/convolution/conv_transpose3d.hpp>
 #include <zeropoint/graph/window.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// "weight" and "bias": filters of so many channels of so many weights inside, and as `file` says in files.
 constexpr parameter_list filters_and_bias(const node_view& v, parameter_array file) {
@@ -231,6 +229,4 @@ constexpr operator_rules make_filter_rules(std::int64_t (*macs)(const node_view&
     return rules;
 }
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

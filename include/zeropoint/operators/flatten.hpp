@@ -4,8 +4,7 @@
 
 #include <zeropoint/operators/copy.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind flatten{"flatten"};
 }
@@ -37,5 +36,4 @@ struct flatten {
     static constexpr int lower(builder& b, int x) { return b.flatten(x); }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

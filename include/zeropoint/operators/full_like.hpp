@@ -7,8 +7,7 @@
 
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind full_like{"full_like"};
 }
@@ -41,5 +40,4 @@ template <class Constant> struct full_like {
 /// all are here. In int8 it is exact.
 template <class Constant> struct full_like : operator_layer<op::full_like, "", operators::full_like<Constant>> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -11,8 +11,7 @@
 #include <zeropoint/kernel/float/float_elementwise.hpp>
 #include <zeropoint/operators/lookup.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind activation{"activation"}, sigmoid{"sigmoid"}, tanh{"tanh"}, hardswish{"hardswish"},
     leaky_relu{"leaky_relu"};
@@ -144,5 +143,4 @@ template <class F, const operator_kind& Kind = op::activation, int Thousandths =
 };
 
 }  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -11,8 +11,7 @@
 // 2^(bits - 8) parts; each of these codes has an entry in the table, which is the output's 8-bit code. With 8 bits the sums
 // are rounded to the 8-bit codes themselves, as other systems do it that run the function by itself.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Whether a node has a table with more entries than 8-bit codes have values.
 constexpr bool has_fine_table(const node& n) { return n.fused.lut != nullptr && n.fused.lut_bits > 8; }
@@ -44,5 +43,4 @@ constexpr kernel::output_codes rounded_codes(const node& n, const qparams& range
     return has_fine_table(n) ? fine_codes(n, range) : clamped_codes(n, range);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

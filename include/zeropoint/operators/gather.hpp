@@ -6,8 +6,7 @@
 
 #include <zeropoint/operators/rearrangement.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind gather{"gather"}, stack{"stack"};
 }
@@ -79,5 +78,4 @@ struct stack : operator_layer<op::stack, "", operators::stack<Along>, Branches..
     static_assert(sizeof...(Branches) >= 1, "stack<Along, Branches...>: give it 1 to 8 branches; nest stacks for more");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

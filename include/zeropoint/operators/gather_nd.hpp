@@ -8,8 +8,7 @@
 
 #include <zeropoint/operators/rearrangement.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind gather_nd{"gather_nd"}, scatter_nd{"scatter_nd"};
 }
@@ -83,5 +82,4 @@ struct scatter_nd : operator_layer<op::scatter_nd, "", operators::scatter_nd<Hei
                   "scatter_nd<Height, Width, Pixels...>: give it different pixels, each inside of Height x Width");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 #include <zeropoint/operators/batch_norm.hpp>
 #include <zeropoint/operators/norm_block.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind group_norm{"group_norm"}, instance_norm{"instance_norm"};
 }
@@ -83,5 +82,4 @@ struct instance_norm : operator_layer<op::instance_norm, Name, operators::group_
 template <fixed_string Name = "", norm Options = norm{.affine = false}>
 struct instance_norm3d : instance_norm<Name, Options> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

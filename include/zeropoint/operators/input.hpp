@@ -7,8 +7,7 @@
 #include <zeropoint/graph/builder.hpp>
 #include <zeropoint/graph/form.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind input{"input"};
 }
@@ -54,5 +53,4 @@ constexpr int builder::indices(int count, const char* name) {
     return x;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

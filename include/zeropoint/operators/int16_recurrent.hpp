@@ -20,8 +20,7 @@
 #include <zeropoint/scheme/qparams.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The numbers of kernel::gate_arguments_int16, for every sum of a recurrent cell: arguments have scale 2^-17, and the largest multiplier is
 /// in [2^21, 2^22) but for the shifts that there are.
@@ -223,5 +222,4 @@ struct int16_recurrent_form
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

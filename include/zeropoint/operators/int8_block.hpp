@@ -15,9 +15,7 @@
 #include <zeropoint/operators/fused_table.hpp>
 #include <zeropoint/operators/requantization.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// The codes of what a node reads.
 constexpr kernel::activation_codes codes_of(const value_type& x, const qparams& range) {
@@ -160,6 +158,4 @@ node_parameters int8_block<Requantization, Weight>::unpack(const preparation& p,
     return to;
 }
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

@@ -11,8 +11,7 @@
 #include <zeropoint/kernel/gemm/pack_panels.hpp>
 #include <zeropoint/kernel/gemm/small_linear.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// sums[row][c] = sum of (x[row] - zero_point) * w[c], w being `channels` x `depth` int8 codes: symmetric, packed once. Sums of
 /// codes of 8 bits are int32, those of codes of 16 bits int64.
@@ -60,5 +59,4 @@ private:
     };
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,8 +13,7 @@
 #include <zeropoint/graph/form.hpp>
 #include <zeropoint/operators/recurrent_steps.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The parameters of one layer and direction. Biases are empty where there are none.
 struct recurrent_weights {
@@ -83,5 +82,4 @@ template <class Form, class Header, class Layout> struct integer_recurrent_block
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

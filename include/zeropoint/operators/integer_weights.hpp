@@ -7,8 +7,7 @@
 #include <zeropoint/operators/matrix_weight_only.hpp>
 #include <zeropoint/operators/quantize_groups.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Whether a policy is of weights alone, which are multiplied with floats as floats.
 template <class Policy> concept weights_alone = quantizes_groups<typename Policy::weight_quantizer>;
@@ -46,5 +45,4 @@ template <class Policy, class Arch> constexpr void make_integer_weights(const no
 }
 
 }  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

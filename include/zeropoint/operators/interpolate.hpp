@@ -6,8 +6,7 @@
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/graph/extent.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind interpolate{"interpolate"};
 }
@@ -85,5 +84,4 @@ template <resize Options> struct interpolate : operator_layer<op::interpolate, "
 template <int Factor, resize_mode Mode = resize_mode::nearest>
 struct upsample : interpolate<resize{.factor = Factor, .mode = Mode}> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 #include <zeropoint/kernel/normalize/l2_normalize.hpp>
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind l2_normalization{"l2_normalization"};
 }
@@ -44,5 +43,4 @@ struct l2_normalization {
 /// result.
 struct l2_normalization : operator_layer<op::l2_normalization, "", operators::l2_normalization> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 #include <zeropoint/kernel/float/float_normalize.hpp>
 #include <zeropoint/operators/norm_block.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind layer_norm{"layer_norm"};
 }
@@ -90,5 +89,4 @@ private:
 template <fixed_string Name, layer_norm_options Options = layer_norm_options{}>
 struct layer_norm : operator_layer<op::layer_norm, Name, operators::layer_norm<Options>> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

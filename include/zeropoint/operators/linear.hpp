@@ -6,8 +6,7 @@
 #include <zeropoint/operators/matrix.hpp>
 #include <zeropoint/operators/tap_sums.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind linear{"linear", true};
 }
@@ -124,5 +123,4 @@ template <fixed_string Name, int Outputs, fixed_string Tensor> struct tied_linea
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

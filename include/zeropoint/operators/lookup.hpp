@@ -9,9 +9,7 @@
 #include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/kernel/epilogue/table_int16.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// Codes of type In to codes of 8 bits, whichever, by the table in the node's block.
 template <class Arch, class In> struct lookup_form {
@@ -50,6 +48,4 @@ template <class Arch> struct lookup_form<Arch, std::int16_t> {
     }
 };
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

@@ -14,8 +14,7 @@
 #include <zeropoint/operators/rearrangement.hpp>
 #include <zeropoint/operators/recurrent_steps.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace operators {
 
 struct any_range {};
@@ -146,5 +145,4 @@ struct rnn
         "this one");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

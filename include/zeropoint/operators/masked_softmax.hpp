@@ -12,8 +12,7 @@
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/operators/softmax.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind attention_mask{"attention_mask"};
 }
@@ -96,5 +95,4 @@ struct attention_mask {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

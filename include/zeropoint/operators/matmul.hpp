@@ -13,8 +13,7 @@
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind matmul{"matmul"};
 }
@@ -86,5 +85,4 @@ template <class A, class B> struct matmul : operator_layer<op::matmul, "", opera
 /// a * b transposed, matrices of rows x depth by columns x depth: the scores of an attention.
 template <class A, class B> struct matmul_transposed : operator_layer<op::matmul, "", operators::matmul<true>, A, B> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

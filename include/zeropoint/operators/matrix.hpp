@@ -9,9 +9,7 @@
 #include <zeropoint/operators/matrix_nibbles.hpp>
 #include <zeropoint/operators/matrix_weight_only.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// What tells the forms of nodes with filters apart. Members that make no difference to a form have their defaults, so that it
 /// is one form; the rarest are the last, which symbols leave out.
@@ -115,6 +113,4 @@ struct matrix_forms {
     using form = typename decltype(find_matrix_form<Key, Arch, Policies>())::type;
 };
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

@@ -14,9 +14,7 @@
 #include <zeropoint/kernel/elementwise/clamp.hpp>
 #include <zeropoint/operators/filters.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// What parts of panels repeat that quantize all inputs, see kernel::conv2d_cut: an input is quantized in the time of its products with
 /// some 64 channels.
@@ -216,6 +214,4 @@ private:
     }
 };
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

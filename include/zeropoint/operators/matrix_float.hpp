@@ -11,9 +11,7 @@
 #include <zeropoint/kernel/gemm/small_linear.hpp>
 #include <zeropoint/operators/filters.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// Products of one row, for nodes that pack_float_rows() marks: weights and biases as kernel::pack_float_row packs them.
 template <kernel::linear_extents Extents, class Arch> struct float_row_filters {
@@ -109,6 +107,4 @@ private:
     }
 };
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

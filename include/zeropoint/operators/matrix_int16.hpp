@@ -12,9 +12,7 @@
 #include <zeropoint/operators/filters.hpp>
 #include <zeropoint/operators/requantization.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// Biases are int64, and stay beside the packed weights; outputs are int16, or codes of 8 bits. A policy says where halves go,
 /// and how many bits the multiplier has: see requantization.hpp.
@@ -101,6 +99,4 @@ template <auto Key, class Arch, class Requantization> struct int16_filters {
     }
 };
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

@@ -14,8 +14,7 @@
 #include <zeropoint/operators/int8_block.hpp>
 #include <zeropoint/operators/requantization.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The extents that a node's code is generated for: those of a small matrix product; rows = 0 for all other nodes.
 constexpr kernel::linear_extents small_extents(const node_view& v) {
@@ -166,5 +165,4 @@ private:
 };
 
 }  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 #include <zeropoint/kernel/dynamic/nibble_product.hpp>
 #include <zeropoint/operators/matrix_dynamic.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Whether a policy has groups of 4-bit weights for linear layers: see dynamic_group_policy.
 template <class Policy> concept has_weight_groups = requires {
@@ -88,5 +87,4 @@ private:
 };
 
 }  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,9 +9,7 @@
 #include <zeropoint/kernel/dynamic/weight_only_product.hpp>
 #include <zeropoint/kernel/elementwise/clamp.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// Of a node's weights, in its block: 8, or 4 where their range has so few codes.
 constexpr int weight_only_bits(const node& n) { return bits_of_codes(n.weights.quant_min, n.weights.quant_max); }
@@ -68,6 +66,4 @@ private:
     }
 };
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

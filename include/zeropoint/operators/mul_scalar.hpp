@@ -9,8 +9,7 @@
 #include <zeropoint/kernel/float/float_elementwise.hpp>
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind mul_scalar{"mul_scalar"};
 }
@@ -46,5 +45,4 @@ template <class Factor> struct mul_scalar : operator_layer<op::mul_scalar, "", o
                   "mul_scalar<Factor>: Factor must be a std::ratio above 0; put zp::neg behind it for one below");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

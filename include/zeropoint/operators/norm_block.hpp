@@ -12,9 +12,7 @@
 #include <zeropoint/kernel/normalize/normalize.hpp>
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// The prepared block of a normalization: kernel::normalization, then a gain and an offset for each of `count`
 /// parameters.
@@ -59,6 +57,4 @@ template <class Arch> void clamp_floats(const operands<float>& o) noexcept {
         kernel::clamp<Arch>(o.y(), static_cast<std::size_t>(o.y_shape().size()), o.lowest(), o.highest(), o.y());
 }
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

@@ -12,8 +12,7 @@
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind normalize{"normalize"};
 }
@@ -106,5 +105,4 @@ struct normalize : operator_layer<op::normalize, "", operators::normalize<Means,
                   "normalize<Means, Deviations>: give as many deviations as means, one for each channel");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

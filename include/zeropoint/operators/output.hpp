@@ -5,8 +5,7 @@
 #include <zeropoint/operators/copy.hpp>
 #include <zeropoint/operators/input.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind output{"output"};
 }
@@ -29,5 +28,4 @@ constexpr int builder::output(int x, const char* name) {
     return x;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -6,8 +6,7 @@
 #include <zeropoint/operators/rearrangement.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind pad{"pad"};
 }
@@ -88,5 +87,4 @@ template <sides Sides> struct replication_pad2d : pad<Sides, pad_mode::replicate
 /// PyTorch's CircularPad2d: each side is at most its axis.
 template <sides Sides> struct circular_pad2d : pad<Sides, pad_mode::circular> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -5,8 +5,7 @@
 
 #include <zeropoint/operators/rearrangement.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind permute{"permute"}, flip{"flip"}, roll{"roll"}, tile{"tile"}, expand{"expand"};
 }
@@ -118,5 +117,4 @@ struct tile : operator_layer<op::tile, "",
 template <int Height, int Width, int Channels>
 struct expand : operator_layer<op::expand, "", operators::expand<Height, Width, Channels>> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

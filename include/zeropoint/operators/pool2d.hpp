@@ -9,8 +9,7 @@
 #include <zeropoint/kernel/reduction/pooling.hpp>
 #include <zeropoint/operators/window_extents.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind max_pool2d{"max_pool2d"}, avg_pool2d{"avg_pool2d"},
     adaptive_avg_pool2d{"adaptive_avg_pool2d"};
@@ -162,5 +161,4 @@ template <int Height, int Width = Height> struct adaptive_avg_pool2d {
 /// Pools a sequence to Length vectors.
 template <int Length> struct adaptive_avg_pool1d : adaptive_avg_pool2d<1, Length> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 #include <zeropoint/kernel/elementwise/prelu.hpp>
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind prelu{"prelu"};
 }
@@ -67,5 +66,4 @@ template <fixed_string Name, int Slopes = 1> struct prelu : operator_layer<op::p
     static_assert(Slopes >= 1, "prelu<Name, Slopes>: Slopes is 1, or the number of channels of its input");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

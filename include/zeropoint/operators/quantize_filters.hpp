@@ -17,8 +17,7 @@
 #include <zeropoint/scheme/checked_qparams.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The mean of what each weight of a layer is multiplied with.
 struct mean_inputs {
@@ -124,5 +123,4 @@ quantized_weights quantize_filters(std::span<const float> weights, std::span<con
     return result;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -18,8 +18,7 @@
 #include <zeropoint/scheme/qparams.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Whether a quantizer of weights has scales for groups of inputs: that of a weight_only_policy.
 template <class Quantizer> concept quantizes_groups = requires { Quantizer::group_size; };
@@ -61,5 +60,4 @@ quantized_weights quantize_groups(std::span<const float> weights, std::span<cons
     return result;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

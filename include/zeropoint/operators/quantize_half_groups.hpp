@@ -19,8 +19,7 @@
 #include <zeropoint/operators/quantize_filters.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Scale and offset of a group, weights being scale * code + offset: float16 numbers, the offset 0 or below.
 struct half_group {
@@ -144,5 +143,4 @@ quantized_weights quantize_half_groups(std::span<const float> weights, std::span
     return result;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -17,8 +17,7 @@
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Weights that an operator keeps in a way of its own: int8, symmetric, a scale a row, whatever the qconfig says.
 struct own_weight_quantizer {
@@ -104,5 +103,4 @@ node_parameters quantize_parameters(const node_view& v, const node_view& from, c
     return result;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -16,8 +16,7 @@
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/movement/embedding.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A quantized table.
 template <int Bits> struct quantized_rows {
@@ -72,5 +71,4 @@ template <int Bits> quantized_rows<Bits> quantize_rows(std::span<const float> we
     return result;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -18,8 +18,7 @@
 #include <zeropoint/operators/quantize_rows.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 template <int Bits> quantized_weights quantize_table_by_row(std::span<const float> table, int columns) {
@@ -70,5 +69,4 @@ quantized_weights quantize_table(const View& v, const parameter_array& array, st
     return detail::quantize_table_on_grid<std::int16_t>(table, range, y);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 
 #include <zeropoint/operators/rearrangement.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind rearrange{"rearrange"};
 }
@@ -180,5 +179,4 @@ struct patches : operator_layer<op::rearrange, "", operators::patches<operators:
     static_assert(Size >= 1, "patches<Size>: Size must be at least 1, and divide height and width");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

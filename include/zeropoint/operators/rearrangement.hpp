@@ -6,9 +6,7 @@
 #include <zeropoint/graph/axis.hpp>
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 
 /// Each value of the output is one of the input.
 struct moved_values {
@@ -22,6 +20,4 @@ template <class Operator> struct rearrangement : moved_values {
     }
 };
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

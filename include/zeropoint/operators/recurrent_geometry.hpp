@@ -9,8 +9,7 @@
 
 #include <zeropoint/graph/operator_info.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind lstm{"lstm"}, gru{"gru"}, rnn{"rnn"};
 }
@@ -182,5 +181,4 @@ constexpr parameter_list parameters_of_recurrent(const recurrent_geometry& g) {
     return list;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

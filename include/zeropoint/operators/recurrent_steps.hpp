@@ -14,8 +14,7 @@
 #include <zeropoint/kernel/gemm/small_linear.hpp>
 #include <zeropoint/operators/recurrent_geometry.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// So many steps have their products with the input made together. Results do not depend on it.
 inline constexpr int most_steps_together = 16;
@@ -256,5 +255,4 @@ template <recurrent_key Key, class Arch> struct float_recurrent_form : float_blo
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

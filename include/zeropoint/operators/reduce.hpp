@@ -9,8 +9,7 @@
 #include <zeropoint/graph/axis.hpp>
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind reduce_max{"reduce_max"}, reduce_min{"reduce_min"}, reduce_prod{"reduce_prod"};
 }
@@ -68,5 +67,4 @@ struct reduce_min : operator_layer<op::reduce_min, "", operators::reduce<Over, k
 template <axes Over = axes::image>
 struct reduce_prod : operator_layer<op::reduce_prod, "", operators::reduce_prod<Over>> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -11,8 +11,7 @@
 #include <zeropoint/scheme/bias.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The scales around one output channel.
 struct channel_scales {
@@ -158,5 +157,4 @@ struct policy_of_layer<Policy, true> {
     using type = typename Policy::connected;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

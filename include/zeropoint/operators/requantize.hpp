@@ -7,8 +7,7 @@
 
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind requantize_to{"requantize_to"};
 }
@@ -33,5 +32,4 @@ struct requantize_to {
 /// has the same quantizer, both share one range, and nothing is left to do. In float it is the identity.
 template <fixed_string Name> struct requantize : operator_layer<op::requantize_to, Name, operators::requantize_to> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

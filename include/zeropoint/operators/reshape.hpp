@@ -4,8 +4,7 @@
 
 #include <zeropoint/operators/rearrangement.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind reshape{"reshape"};
 }
@@ -60,5 +59,4 @@ template <int Height, int Width, int Channels> struct reshape {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

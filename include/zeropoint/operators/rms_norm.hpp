@@ -8,8 +8,7 @@
 #include <zeropoint/kernel/float/float_normalize.hpp>
 #include <zeropoint/operators/norm_block.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind rms_norm{"rms_norm"};
 }
@@ -84,5 +83,4 @@ struct rms_norm : operator_layer<op::rms_norm, Name, operators::rms_norm<Options
     static_assert(Options.groups >= 1, "rms_norm<Name, Options>: groups must be at least 1");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -4,8 +4,7 @@
 
 #include <zeropoint/operators/rearrangement.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind pixel_shuffle{"pixel_shuffle"}, pixel_unshuffle{"pixel_unshuffle"},
     channel_shuffle{"channel_shuffle"};
@@ -81,5 +80,4 @@ struct channel_shuffle
     static_assert(Groups >= 1, "channel_shuffle<Groups>: Groups must be at least 1");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 
 #include <zeropoint/operators/rearrangement.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind slice{"slice"};
 }
@@ -89,5 +88,4 @@ struct chunk : operator_layer<
                   "chunk<Index, Count, Along>: Index counts from 0 and must be below Count, the number of parts");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 #include <zeropoint/kernel/normalize/softmax.hpp>
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind softmax{"softmax"}, log_softmax{"log_softmax"};
 }
@@ -79,5 +78,4 @@ struct softmax : operator_layer<op::softmax, "", operators::softmax> {};
 /// code for 0, as TFLite's: what is below -16 becomes its lowest code.
 struct log_softmax : operator_layer<op::log_softmax, "", operators::log_softmax> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 #include <zeropoint/operators/conv2d.hpp>
 #include <zeropoint/operators/pool2d.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 namespace detail {
 /// A factor a channel, from the means of all channels.
@@ -34,5 +33,4 @@ struct squeeze_excite : mul<identity, detail::excitation<Name, Squeezed, Activat
     static_assert(Squeezed >= 1, "squeeze_excite<Name, Squeezed, ...>: Squeezed must be at least 1");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -12,8 +12,7 @@
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/graph/window.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind window{"window"};
 }
@@ -119,5 +118,4 @@ template <> struct forms_of<op::window> {
     template <operators::stream_window_key Key, class, class> using form = operators::stream_window_form<Key>;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -4,8 +4,7 @@
 
 #include <zeropoint/operators/copy.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind dropout{"dropout"}, quant_stub{"quant_stub"}, dequant_stub{"dequant_stub"};
 }
@@ -42,5 +41,4 @@ struct quant_stub : operators::identity_layer<operators::quant_stub> {};
 /// Where the model leaves its quantized region.
 struct dequant_stub : operators::identity_layer<operators::dequant_stub> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind sum{"sum"}, mean{"mean"};
 }
@@ -76,5 +75,4 @@ template <axes Over = axes::image> struct sum : operator_layer<op::sum, "", oper
 /// The mean over axes of what goes in: by default over the image, or all planes of a volume, which is global average pooling.
 template <axes Over = axes::image> struct mean : operator_layer<op::mean, "", operators::sum<Over, true>> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -23,8 +23,7 @@
 #include <zeropoint/operators/requantization.hpp>
 #include <zeropoint/scheme/bias.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind svdf{"svdf"};
 }
@@ -349,5 +348,4 @@ template <fixed_string Name, int Units, int Rank, int Memory, svdf_options Optio
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -6,9 +6,7 @@
 #include <zeropoint/kernel/convolution/tap_input_sums.hpp>
 #include <zeropoint/graph/window.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace operators {
+namespace zp::inline v0::operators {
 constexpr int groups_of(const kernel::conv2d_geometry& g) { return g.groups; }
 constexpr int groups_of(const kernel::conv_transpose2d_geometry& g) { return g.groups; }
 template <class Volume> constexpr int groups_of(const Volume& g) { return groups_of(g.plane); }
@@ -28,6 +26,4 @@ inline constexpr const tap_sums_rule &tap_sums_of_windows = tap_sums_over<window
                                      &tap_sums_of_transposed_windows = tap_sums_over<transposed_window>,
                                      &tap_sums_of_transposed_volumes = tap_sums_over<transposed_volume_window>;
 
-}  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::operators

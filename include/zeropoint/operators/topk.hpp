@@ -8,8 +8,7 @@
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/operators/rearrangement.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind sort{"sort"};
 }
@@ -49,5 +48,4 @@ struct topk : operator_layer<op::sort, "", operators::topk<operators::at_least_o
 template <sorted Order = sorted::ascending>
 struct sort : operator_layer<op::sort, "", operators::topk<0, Order == sorted::descending>> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

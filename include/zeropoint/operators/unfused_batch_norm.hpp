@@ -10,8 +10,7 @@
 #include <zeropoint/operators/batch_norm.hpp>
 #include <zeropoint/operators/norm_block.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind unfused_batch_norm{"unfused_batch_norm"};
 }
@@ -99,5 +98,4 @@ template <norm Options> struct unfused_batch_norm {
 template <fixed_string Name, norm Options = norm{}>
 struct unfused_batch_norm : operator_layer<op::unfused_batch_norm, Name, operators::unfused_batch_norm<Options>> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -6,8 +6,7 @@
 #include <zeropoint/graph/axis.hpp>
 #include <zeropoint/graph/define.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind variance{"variance"}, standard_deviation{"standard_deviation"};
 }
@@ -64,5 +63,4 @@ struct standard_deviation
     static_assert(Correction >= 0, "standard_deviation<Over, Correction>: Correction must be 0 or more; 1 is unbiased");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/operators/window_extents.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind max_pool3d{"max_pool3d"}, avg_pool3d{"avg_pool3d"},
     adaptive_avg_pool3d{"adaptive_avg_pool3d"};
@@ -161,5 +160,4 @@ struct adaptive_avg_pool3d
                   "adaptive_avg_pool3d<Depth, Height, Width>: each extent must be at least 1");
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

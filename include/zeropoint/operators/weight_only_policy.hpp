@@ -8,8 +8,7 @@
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What the weights become: Weight is zp::qint8 or zp::qint4, symmetric; GroupSize inputs of an output share a scale, 0
 /// for all of them. Usual: <qint8>, <qint4, 32>, <qint4, 128>.
@@ -39,5 +38,4 @@ template <class Weight = qint8, int GroupSize = 0, class Rule = pytorch_rule> st
     static constexpr bool is_per_row = true;  ///< no row depends on another
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/operators/code_table.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind where{"where"};
 }
@@ -61,5 +60,4 @@ struct where {
 template <class Condition, class A, class B>
 struct where : operator_layer<op::where, "", operators::where, Condition, A, B> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -6,8 +6,7 @@
 #include <zeropoint/graph/extent.hpp>
 #include <zeropoint/graph/window.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How many windows there are along an axis.
 constexpr int output_extent(int in, int kernel, int stride, int padding, int dilation, bool ceil_mode) {
@@ -38,5 +37,4 @@ constexpr void set_window(builder& b, node& n, const shape& in, extent kernel, e
 }
 
 }  // namespace operators
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -4,8 +4,7 @@
 
 #include <zeropoint/graph/rewriter.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Of nodes that operator_rules::contract makes one: which lie between that node's inputs and node `last`, so that they go.
 /// False where something else reads one of them.
@@ -125,5 +124,4 @@ template <int N> constexpr graph<N> merge_epilogues(const graph<N>& g) {
     return to.result;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 #include <zeropoint/graph/rewriter.hpp>
 #include <zeropoint/graph/window.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Nodes that do nothing at inference go: dropout, stubs, and a flatten that only fully connected layers read (NHWC memory does
 /// not change). What a model with quant_stubs leaves outside of quant_stub ... dequant_stub is marked to stay float.
@@ -120,5 +119,4 @@ template <int N> constexpr graph<N> fuse_nodes(const graph<N>& source) {
     return to.result;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

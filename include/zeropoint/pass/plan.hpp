@@ -9,8 +9,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/graph/ports.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What parameter_bytes is where they are more than an int counts.
 inline constexpr int too_many_bytes = -1;
@@ -156,5 +155,4 @@ template <int N> constexpr void keep_states(graph<N>& g) {
     for (int i = 0; i != g.size; ++i) g.nodes[i].flags.keeps_state = g.nodes[i].op->states != nullptr;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

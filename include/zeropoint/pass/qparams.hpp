@@ -5,8 +5,7 @@
 #include <zeropoint/graph/graph.hpp>
 #include <zeropoint/pass/shared_ranges.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A concat gives its range to those of its inputs that nothing else reads, through whatever only picks among their values:
 /// they end on its grid in any case, and so are rounded once. All other values have a range of their own, which the concat
@@ -71,5 +70,4 @@ template <int N, class Choose> constexpr graph<N> assign_qparams(const graph<N>&
     return g;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

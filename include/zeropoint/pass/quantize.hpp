@@ -8,8 +8,7 @@
 #include <zeropoint/graph/rewriter.hpp>
 #include <zeropoint/pass/shared_ranges.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What a rule of a qconfig means for a node, as plain numbers.
 struct quantization_rule {
@@ -237,5 +236,4 @@ constexpr graph<M> quantize_nodes(const graph<N>& g, Describe describe, MakeWeig
     return to.result;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

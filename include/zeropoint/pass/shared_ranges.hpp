@@ -4,8 +4,7 @@
 
 #include <zeropoint/graph/graph.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Whether a value may have the scale of a concat that reads it: one dtype, and no range that is known beforehand.
 template <int N> constexpr bool may_share_range(const graph<N>& prepared, int value, const node& reader) {
@@ -87,5 +86,4 @@ template <class Stage> struct shared_ranges {
     }();
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -6,8 +6,7 @@
 #include <zeropoint/pass/plan.hpp>
 #include <zeropoint/pass/stream_rates.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The operator that keeps the last positions of a value, as many as the window behind it reads. Its options are stream_window_options.
 struct window_operator {
@@ -90,5 +89,4 @@ template <int N> constexpr graph<N> stateful_nodes_of(graph<N> g) {
     return g;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -19,8 +19,7 @@
 // P is its own padding and the zeros that a pad puts in front of its input. What whole sequences have behind their last step,
 // because of padding on the right, no output in front depends on: it is left out.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Positions that the taps of a window span.
 constexpr int span_of(const window2d& window) { return (window.kernel_width - 1) * window.dilation_width + 1; }
@@ -127,5 +126,4 @@ private:
     int length_ = 0, step_ = 1;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -11,8 +11,7 @@
 #include <zeropoint/scheme/choose_qparams.hpp>
 #include <zeropoint/scheme/uncontracted.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The largest bias, in accumulator steps, that leaves the other half of int32 to the sum of products.
 inline constexpr double bias_limit = static_cast<double>(std::numeric_limits<std::int32_t>::max()) / 2;
@@ -66,5 +65,4 @@ constexpr std::int64_t quantize_int64_bias(float bias, float x_scale, float weig
     return round_half_even(steps);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 
 #include <zeropoint/scheme/choose_qparams.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// `given`, where its scale is finite and above 0 and its zero point a code of DType; under a symmetric scheme the one that this
 /// has. Else raises value_error, which begins with `where`.
@@ -25,5 +24,4 @@ const qparams& checked_qparams(const qparams& given, std::string_view where) {
     return given;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -16,8 +16,7 @@
 #include <zeropoint/scheme/qscheme.hpp>
 #include <zeropoint/scheme/uncontracted.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The code of real zero under a symmetric scheme: 0 for signed dtypes, 128 for the full unsigned range, else the
 /// middle, rounded down. (PyTorch keeps 128 for a reduced quint8, outside its own codes, and 0 for quint4; here it is
@@ -181,5 +180,4 @@ constexpr qparams choose_qparams(float min, float max) {
     return chosen;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/scheme/uncontracted.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// real = scale * (code - zero_point). The scale is finite and positive, the zero point lies in the dtype's range, so
 /// real zero always has a code of its own.
@@ -28,5 +27,4 @@ template <quantized_dtype DType> constexpr bool is_valid(const qparams& params) 
     return is_valid(params, DType::quant_min, DType::quant_max);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -5,8 +5,7 @@
 #include <concepts>
 #include <type_traits>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Nominal bases, so that swapped arguments read "symmetric is no granularity" instead of a list of missing members.
 struct granularity_tag {};
@@ -79,5 +78,4 @@ struct per_channel_symmetric : qscheme<per_channel<0>, symmetric> {
     static constexpr const char* name = "per_channel_symmetric";
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

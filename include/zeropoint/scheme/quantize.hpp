@@ -13,8 +13,7 @@
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// clamp(rne(x * (1 / scale)) + zero_point, quant_min, quant_max), with rne rounding half to even. The product with the
 /// rounded reciprocal, not a division, is the definition (FBGEMM's and ATen's: one ulp decides ties). Clamping comes
@@ -92,5 +91,4 @@ constexpr void dequantize_per_channel(std::span<const typename DType::storage> c
         values[i] = dequantize(codes[i], channels[i / inner % channels.size()]);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

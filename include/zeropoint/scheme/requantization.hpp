@@ -10,8 +10,7 @@
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// x_scale * weight_scale / y_scale, in double and rounded once more to float: policy `nearest_even`.
 constexpr float requantize_multiplier(float x_scale, float weight_scale, float y_scale) {
@@ -51,5 +50,4 @@ constexpr fixed_point_multiplier quantize_multiplier_single_rounding(double fact
     return result;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

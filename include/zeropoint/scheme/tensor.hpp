@@ -13,8 +13,7 @@
 #include <zeropoint/scheme/qparams.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The sentences for a tensor of one dtype passed where another is due. Constructors that would otherwise not exist use
 /// them, so that the error names the step that was forgotten.
@@ -179,5 +178,4 @@ void dequantize(const tensor_view<DType>& from, const mutable_tensor_view<float3
     dequantize<DType>(from.values(), from.quantization, to.values());
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 
 #include <zeropoint/core/float_values.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// 2^exponent, for exponents of normal doubles: -1022 to 1023.
 constexpr double power_of_two(int exponent) {
@@ -25,5 +24,4 @@ constexpr float rounded_product(float a, float b) {
     return static_cast<float>(std::bit_cast<double>(bits));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

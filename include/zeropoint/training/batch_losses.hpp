@@ -16,9 +16,7 @@
 #include <zeropoint/training/training_data.hpp>
 #include <zeropoint/training/training_options.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// What a worker gathers for a block.
 struct gathered_targets {
@@ -197,6 +195,4 @@ private:
     std::vector<term> terms_;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

@@ -13,8 +13,7 @@
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 #include <zeropoint/training/fake_quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Count, sum and sum of squares of each channel, over all values of all batches. The order of additions is that of the rows;
 /// merging adds sums, so the same cuts of the data merged in the same tree give the same bits. (AIMET's reestimate_bn_stats takes
@@ -88,5 +87,4 @@ private:
     std::uint64_t count_ = 0;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

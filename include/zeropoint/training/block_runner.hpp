@@ -19,8 +19,7 @@
 #include <zeropoint/training/large_buffer.hpp>
 #include <zeropoint/training/tape.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What a tape runs with: parameters as floats, in their places; where values are rounded their ranges; and where the int8 network
 /// rounds them its parameters. Without those floats are rounded as they are: what others call fake quantization.
@@ -499,5 +498,4 @@ private:
     bool quantizes_ = false, is_coded_ = false, begins_ = false;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

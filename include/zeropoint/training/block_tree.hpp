@@ -9,8 +9,7 @@
 
 #include <zeropoint/kernel/gradient/clamp_gradient.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Pairs of neighbours are added, then pairs of pairs: block 0 + block 1, blocks 2 + 3, then both, and so on; what has no neighbour goes
 /// up as it is. A part of 2^k blocks from a multiple of 2^k on is a block of the tree above: parts may be summed elsewhere. At most one
@@ -57,5 +56,4 @@ private:
     std::vector<char> is_full_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -16,9 +16,7 @@
 #include <zeropoint/io/safetensors_writer.hpp>
 #include <zeropoint/training/trained_part.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// Where training is, and what it remembers beside the network.
 struct training_state {
@@ -154,6 +152,4 @@ template <class Network> void restore(Network& network, const checkpoint& from, 
     });
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

@@ -11,8 +11,7 @@
 #include <zeropoint/graph/pairs_of_codes.hpp>
 #include <zeropoint/kernel/dynamic/quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How values of an array lie over its scales: value i has scale (i / inner) % channels.
 struct scale_layout {
@@ -110,5 +109,4 @@ void floats_of_parameters(const node_view& v, const node_view& from, const node_
     }
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -19,8 +19,7 @@
 // multiplied by 1 / scale, rounded half to even, and then the zero point is added. What zeropoint does otherwise:
 // docs/training_parity.md.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The codes that values may take: quant_min <= 0 <= quant_max, at most 16 bits.
 struct code_bounds {
@@ -107,5 +106,4 @@ constexpr float fake_quantize_bias(float bias, float x_scale, float weight_scale
     return static_cast<float>(quantize_bias(bias, x_scale, weight_scale) * step);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

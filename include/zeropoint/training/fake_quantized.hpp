@@ -18,8 +18,7 @@
 #include <zeropoint/training/trained_weights.hpp>
 #include <zeropoint/workflow/convert.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What zp::prepare_qat gives, zp::train trains and zp::convert makes int8. Its forward pass in training is that of the int8 network: the
 /// codes that zp::convert gives have the values that it was trained with.
@@ -234,5 +233,4 @@ quantized<Net, Config, Arch> convert(const fake_quantized<Net, Config, Arch>& tr
     return convert(calibrated<Net, Config, Arch>(copy.as_prepared()));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

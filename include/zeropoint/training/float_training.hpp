@@ -16,9 +16,7 @@
 #include <zeropoint/training/make_tape.hpp>
 #include <zeropoint/training/trained_part.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// Refers to a network of a float stage, whose parameters are trained where they are. Batch norms of a network as written take the
 /// statistics of batches; what zp::fuse has left of them stays as it is.
@@ -85,6 +83,4 @@ template <class Stage> float_training<Stage> trainee_of(network<Stage>& floats) 
     return float_training<Stage>(floats);
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

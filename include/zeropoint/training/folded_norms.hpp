@@ -21,8 +21,7 @@
 // output is divided by f behind the convolution. Codes from -n to n with a scale a channel are those of w itself, up to ties, because
 // rounding commutes with a factor a channel (docs/training_parity.md). A factor of 0 has codes 0, and is divided by nobody.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A batch norm behind filters. Places are in floats, among the values that are trained: those of the fused network's parameters, and
 /// behind them the four arrays of each norm.
@@ -187,5 +186,4 @@ private:
     std::size_t floats_ = 0;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 
 #include <zeropoint/graph/form.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What the gradient of a node works on: a block of samples, each array one sample behind the other, and the node's parameters. Bounds
 /// that are fused into the node and rounding to codes are not its affair: `dy` is the gradient in front of them.
@@ -124,5 +123,4 @@ template <const operator_info& Op, class Arch> constexpr gradient_rule make_grad
 template <const operator_info& Op, class Arch>
 inline constexpr gradient_rule gradient_rule_of = detail::make_gradient_rule<Op, Arch>();
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -19,8 +19,7 @@
 // and [middle, last), with the largest power of two below last - first of them on the left. Who computes a node does not matter: the
 // sum has the same bits for every number of processes.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Processes do not agree, or one does not answer.
 class rank_error : public error {
@@ -127,5 +126,4 @@ template <gradient_exchange Exchange> void share_parameters(Exchange& with, std:
     with.require_same(digest_of(std::as_bytes(values)), "values of parameters");
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,8 +13,7 @@
 #include <zeropoint/kernel/vector/ordered_double_sum.hpp>
 #include <zeropoint/scheme/uncontracted.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The Euclidean norm of all arrays together: squares are exact in double and summed in a fixed order. NaN or infinity where a
 /// gradient is.
@@ -40,5 +39,4 @@ double clip_by_norm(std::span<const std::span<float>> arrays, double most) {
     return norm;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,8 +13,7 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Zero-initialized bytes as an aligned_buffer has them, at the boundary of a large page if there are several of these: prefetching ends at
 /// the end of a page, and there are 512 times fewer ends. Moves leave the source empty.
@@ -55,5 +54,4 @@ private:
     std::size_t size_ = 0;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

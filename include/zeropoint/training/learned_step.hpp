@@ -21,8 +21,7 @@
 // Sources: Esser et al., "Learned Step Size Quantization" (2020); Bhalgat et al., "LSQ+" (2020); Choi et al., "PACT" (2018);
 // PyTorch's torch.ao.quantization._learnable_fake_quantize.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The smallest learned scale, as in PyTorch: the float32 epsilon.
 inline constexpr float smallest_learned_scale = 0x1p-23f;
@@ -176,5 +175,4 @@ float pact_backward(std::span<const float> x, std::span<const float> dy, const p
     return static_cast<float>(sum + l2 * static_cast<double>(activation.alpha));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -12,8 +12,7 @@
 #include <zeropoint/training/tape.hpp>
 #include <zeropoint/training/trained_part.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// A batch norm whose statistics are those of the samples that run together.
 struct live_norm {
@@ -86,5 +85,4 @@ private:
     std::size_t doubles_ = 0;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -24,8 +24,7 @@
 // not multiplied. A row's gradient depends on that row alone, with the same bits on every machine: however a batch is cut, it is
 // the same.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 namespace losses {
 
@@ -223,5 +222,4 @@ struct distillation {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -10,10 +10,7 @@
 #include <zeropoint/training/stage_gradients.hpp>
 #include <zeropoint/training/tape.hpp>
 
-namespace zp {
-inline namespace v0 {
-
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// A row of a node of a float stage, whose inputs are rows of the tape.
 template <class Stage> tape_row row_of_node(int i) {
@@ -182,6 +179,4 @@ private:
         filters_{};  // of each row: its values; its own node
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

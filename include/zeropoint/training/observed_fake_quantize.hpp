@@ -19,8 +19,7 @@
 #include <zeropoint/scheme/qscheme.hpp>
 #include <zeropoint/training/fake_quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Shows an observer the range of a batch in place of its values, so that parts of a batch can be looked at by anyone, in any
 /// order, and still count as one batch. For observers whose result depends on each batch's smallest and largest value alone:
@@ -91,5 +90,4 @@ private:
     std::vector<qparams> params_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

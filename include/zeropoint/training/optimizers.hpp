@@ -20,8 +20,7 @@
 // The order of operations is that of PyTorch's torch.optim with foreach=False. Rates and decays are doubles, as there, and become
 // floats where they meet parameters.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What kind of parameters an array holds, which decides its learning rate and its weight decay.
 enum class parameter_group : std::uint8_t {
@@ -182,5 +181,4 @@ std::size_t update(const any_optimizer& any, double schedule, std::uint64_t step
     return std::visit([&](const auto& optimizer) { return update<Arch>(optimizer, schedule, step, array); }, any);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

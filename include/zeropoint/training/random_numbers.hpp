@@ -15,8 +15,7 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/number_text.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011): four random numbers of 32 bits for a
 /// counter and a key.
@@ -82,5 +81,4 @@ inline void dropout_mask(const random_numbers& random, double probability, std::
     }
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

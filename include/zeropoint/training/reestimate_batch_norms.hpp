@@ -14,8 +14,7 @@
 #include <zeropoint/training/live_norms.hpp>
 #include <zeropoint/training/training_data.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Runs all inputs, at most `block` at a time, with the statistics of those that run together, as training does, and sets each batch
 /// norm's running mean and variance to those of all rows that it has seen; the variance is the unbiased one. `network` is a float network as
@@ -58,5 +57,4 @@ void reestimate_batch_norms(Network& network, const Inputs& inputs, int block = 
     trainee.finish();
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,8 +13,7 @@
 
 // The formulas of torch.optim.lr_scheduler, as factors of the optimizer's rate, in double.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Where training is: batch `batch` of `batches` in epoch `epoch` of `epochs`, counted from 0.
 struct training_clock {
@@ -114,5 +113,4 @@ inline void require_valid(const any_schedule& any, const warm_up& start) {
     }
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

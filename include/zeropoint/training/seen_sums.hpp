@@ -7,8 +7,7 @@
 #include <zeropoint/kernel/gradient/with_values.hpp>
 #include <zeropoint/model/stage.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How a row runs where its form shows its sums. `images` samples lie one behind another, in codes and in values.
 struct sums_rule {
@@ -42,5 +41,4 @@ inline constexpr auto sums_rules = for_each_node<sums_rule, Stage::size>([]<int 
 });
 
 }  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 #include <zeropoint/model/verdict.hpp>
 #include <zeropoint/training/gradients.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What the user reads where something is trained in front of an operator that has no gradient.
 template <fixed_string Layer, class Net> struct layer_without_gradient {
@@ -50,5 +49,4 @@ template <class Stage> struct stage_gradients {
     static_assert(check() != 0);
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -15,8 +15,7 @@
 #include <zeropoint/training/gradient.hpp>
 #include <zeropoint/training/seen_sums.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Codes that are made of a row's floats: by a row of the int8 network, whose codes they are.
 struct tape_rounding {
@@ -346,5 +345,4 @@ private:
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -13,8 +13,7 @@
 #include <zeropoint/training/training_data.hpp>
 #include <zeropoint/training/training_options.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 /// Trains a network: what zp::prepare_qat gives, or a float network, fused or as written. `data` is zp::labelled(inputs, labels),
 /// zp::paired(inputs, targets), zp::unlabelled(inputs), or zp::with_targets for several outputs. `with` runs blocks of a batch at once; what comes out does not depend on it, bit for bit.
 /// `progress(training_progress)` is called after each step, and may return false to end. Raises training_error where a loss, gradient or
@@ -57,5 +56,4 @@ template <class Network, class Data, class Exchange>
             network, data, options, executors::serial{}, [](const training_progress&) {}, ranks);
     }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

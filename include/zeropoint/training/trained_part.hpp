@@ -11,8 +11,7 @@
 #include <zeropoint/training/optimizers.hpp>
 #include <zeropoint/training/stage_gradients.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// An array that is trained: a part of the values, and of the gradient, of all.
 struct trained_part {
@@ -63,5 +62,4 @@ template <class Stage> void append_parts_of_parameters(std::vector<trained_part>
 }
 
 }  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

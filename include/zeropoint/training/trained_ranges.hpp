@@ -18,9 +18,7 @@
 #include <zeropoint/training/trained_part.hpp>
 #include <zeropoint/workflow/prepare.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// What training knows about the range of an activation. A slot is of one qparams_id.
 struct range_slot {
@@ -216,6 +214,4 @@ private:
     std::vector<range_slot> slots_;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

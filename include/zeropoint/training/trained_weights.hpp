@@ -17,9 +17,7 @@
 #include <zeropoint/training/trained_part.hpp>
 #include <zeropoint/workflow/convert.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// An array of weights that are codes.
 struct coded_weights {
@@ -194,6 +192,4 @@ private:
     std::vector<coded_weights> all_;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

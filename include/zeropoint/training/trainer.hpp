@@ -27,9 +27,7 @@
 #include <zeropoint/training/training_options.hpp>
 #include <zeropoint/training/training_worker.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 template <class Network, class Inputs, class Exchange> class trainer {
     using arch = typename Network::architecture;
@@ -438,6 +436,4 @@ private:
     training_report report_;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

@@ -18,8 +18,7 @@
 #include <zeropoint/kernel/movement/layout.hpp>
 #include <zeropoint/model/port_ranges.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 namespace detail {
 /// How data keep a range: by reference, but what zp::in and zp::nchw make of some by value.
@@ -267,5 +266,4 @@ std::vector<training_targets> targets_of(const Data& data, std::size_t samples, 
 }
 
 }  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -4,8 +4,7 @@
 
 #include <zeropoint/core/error.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 #if defined(__cpp_exceptions)
 /// A loss, a gradient or a weight that is NaN or infinite. The network keeps what it had before that step.
@@ -17,5 +16,4 @@ public:
 class training_error : public error {};
 #endif
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

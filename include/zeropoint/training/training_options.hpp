@@ -17,8 +17,7 @@
 #include <zeropoint/training/schedules.hpp>
 #include <zeropoint/training/weight_average.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Distillation from a float network: see distill().
 struct distilled {
@@ -122,5 +121,4 @@ inline void require_valid(const training_options& options, std::size_t samples) 
     require_valid(options.schedule, options.start);
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -12,9 +12,7 @@
 #include <zeropoint/training/block_tree.hpp>
 #include <zeropoint/training/tape.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// What a worker has: a block's memory, sums of its blocks, and what it saw. Workers share nothing that is written.
 template <class Arch> struct training_worker {
@@ -49,6 +47,4 @@ struct block_parts {
     }
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

@@ -12,8 +12,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/training/fake_quantize.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// torch.optim.swa_utils.AveragedModel: exponential with a decay, else the plain mean (stochastic weight averaging).
 struct weight_average {
@@ -37,5 +36,4 @@ void update(const weight_average& by, std::uint64_t updates, std::span<const flo
                                    static_cast<float>(by.weight(updates)));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

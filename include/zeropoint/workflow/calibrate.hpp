@@ -15,8 +15,7 @@
 #include <zeropoint/model/executor.hpp>
 #include <zeropoint/workflow/prepare.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What a progress callback gets after every batch.
 struct calibration_progress {
@@ -234,5 +233,4 @@ calibrated<Net, Config, Arch> calibrate(
     return calibrated<Net, Config, Arch>(std::move(network));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -29,8 +29,7 @@
 // Whoever is free takes the next input, so that all earlier ones have been taken: nobody waits for what has not begun, however few threads
 // an executor has.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// Stands for a prepared network whose inputs are run several at once.
@@ -176,5 +175,4 @@ calibrated<Net, Config, Arch> calibrate(
     return calibrated<Net, Config, Arch>(std::move(network));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

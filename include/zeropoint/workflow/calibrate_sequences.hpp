@@ -9,8 +9,7 @@
 #include <zeropoint/workflow/calibrate.hpp>
 #include <zeropoint/workflow/stateful.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// A prepared network that goes on from input to input: what observe_batch takes for one.
@@ -57,5 +56,4 @@ calibrated<Net, Config, Arch> calibrate_sequences(
     return calibrated<Net, Config, Arch>(std::move(network));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

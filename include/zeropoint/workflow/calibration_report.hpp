@@ -14,8 +14,7 @@
 #include <zeropoint/workflow/calibrate.hpp>
 #include <zeropoint/workflow/convert.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Fewer inputs than this are reported as too few.
 inline constexpr std::uint64_t enough_samples = 32;
@@ -186,5 +185,4 @@ template <class = void> std::string to_string(const calibration_report& all) {
     return text;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

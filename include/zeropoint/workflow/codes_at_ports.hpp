@@ -11,8 +11,7 @@
 #include <zeropoint/model/source.hpp>
 #include <zeropoint/workflow/qconfig_options.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The int8 network takes codes of this input, of the storage type of its activations, and no floats: there is no quantize node. Until
 /// convert the model takes floats, for calibration too. `network::qparams_of<"name">()` tells what codes mean. Where they have a
@@ -77,5 +76,4 @@ template <class Net, class Config> struct ports_of_qconfig {
     static_assert(check() != 0);
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

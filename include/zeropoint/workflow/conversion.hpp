@@ -25,8 +25,7 @@
 #include <zeropoint/operators/quantize_parameters.hpp>
 #include <zeropoint/operators/quantize_table.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What convert had to change, one line a layer.
 struct conversion_notes {
@@ -249,5 +248,4 @@ private:
 };
 }  // namespace detail
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -10,8 +10,7 @@
 #include <zeropoint/workflow/calibrate.hpp>
 #include <zeropoint/workflow/conversion.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Scale and zero point of an operator with a known range, sigmoid's [0, 1] and tanh's [-1, 1] for two, each a little less
 /// than closed at the top so that the steps are powers of two (PyTorch's and TFLite's fixed qparams). Codes of 16 bits are
@@ -138,5 +137,4 @@ template <class Net, class Arch> void convert(const fused<Net, Arch>&) {
                   "zp::calibrate, zp::convert");
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

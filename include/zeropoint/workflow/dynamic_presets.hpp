@@ -4,8 +4,7 @@
 
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// int8 weights with a scale an output, and activations of 8 bits, quantized as they come: PyTorch's quantize_dynamic, but that
 /// convolutions take part, and tables of embeddings, which have 8 bits under all presets here.
@@ -24,5 +23,4 @@ struct int8_weight_only_qconfig : dynamic_qconfig<weight_only_policy<qint8>, def
 struct int4_weight_only_qconfig : dynamic_qconfig<weight_only_policy<qint4, 32>, default_cost_rule, embedding_bits<8>> {
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

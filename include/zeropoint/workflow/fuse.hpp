@@ -10,8 +10,7 @@
 #include <zeropoint/scheme/uncontracted.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 namespace detail {
 
@@ -96,5 +95,4 @@ template <class Net, class Arch> fused<Net, Arch> fuse(const float_model<Net, Ar
     return result;
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -15,8 +15,7 @@
 // Equalization and Bias Correction", 2019, section 4.2). There E[x] is derived from batch norms; here it is the mean over
 // the calibration data, tap by tap, so that the sum above is the exact mean difference over these data, with padding.
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The sums of the inputs that each weight of the filters of a prepared stage was multiplied with. A stage whose qconfig
 /// corrects no biases has none.
@@ -84,5 +83,4 @@ public:
     template <class Visitor> void each_state(Visitor&&) {}
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

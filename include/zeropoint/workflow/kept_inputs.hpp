@@ -11,8 +11,7 @@
 
 #include <zeropoint/model/network.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// At most Count of the inputs of a prepared stage: those whose values have the smallest hashes. So they depend neither on the order of the
 /// inputs nor on who saw them, as if they were drawn by chance, and copies that saw parts of the data merge to the same. A stage whose
@@ -99,5 +98,4 @@ public:
 template <class Batches> inline constexpr bool are_kept_inputs = false;
 template <class Stage, int Count> inline constexpr bool are_kept_inputs<kept_inputs<Stage, Count>> = true;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

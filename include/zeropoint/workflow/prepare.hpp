@@ -16,8 +16,7 @@
 #include <zeropoint/workflow/kept_inputs.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What watches one activation: the observer that the qconfig names, and the statistics that reports are made of.
 template <class Quantizer> struct activation_observer {
@@ -235,5 +234,4 @@ prepared<Net, QConfig, Arch> prepare(const float_model<Net, Arch>& trained) {
     return prepare<QConfig>(fuse(trained));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/with.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What zeropoint recommends: all 8 bits (its kernels never saturate), a scale a channel, ranges by the histogram's L2 search.
 struct default_qconfig : qconfig<quantizer<quint8, per_tensor_affine, histogram_observer<>>,
@@ -60,5 +59,4 @@ struct int16_qconfig
 struct tensorrt_qconfig : qconfig<quantizer<qint8, per_tensor_symmetric, entropy_observer<>>,
                                   quantizer<qint8_narrow, per_channel_symmetric, per_channel_min_max_observer>> {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -12,8 +12,7 @@
 #include <zeropoint/workflow/qconfig_options.hpp>
 #include <zeropoint/workflow/quantizer.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 namespace detail {
 /// What stands for the parts of a qconfig that breaks a rule.
@@ -82,5 +81,4 @@ template <class Config> inline constexpr bool is_qconfig = std::is_base_of_v<qco
 template <class Config>
 using checked_qconfig = std::conditional_t<detail::is_qconfig<Config>, Config, detail::qconfig_of_nothing>;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -12,8 +12,7 @@
 #include <zeropoint/graph/row_name.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 namespace detail {
 template <class Option> struct own_requantization { using type = void; };
@@ -164,5 +163,4 @@ struct qconfig_entries : detail::entries_of<checked_qconfig<Config>, typename ch
     static_assert(sizeof(detail::qconfig_that_is_none<Config>) != 0);
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -12,8 +12,7 @@
 #include <zeropoint/operators/requantization.hpp>
 #include <zeropoint/operators/weight_only_policy.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Base of everything that may follow the two quantizers of a qconfig.
 struct qconfig_option {
@@ -195,5 +194,4 @@ template <int Inputs = 64> struct compare_outputs : qconfig_option {
     static constexpr int kept_inputs = Inputs;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -18,8 +18,7 @@
 #include <zeropoint/workflow/fuse.hpp>
 #include <zeropoint/workflow/qconfig_entries.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Which layers int8 weights are worth it for: those with so many products that two sweeps over the inputs, for their range
 /// and for their codes, and one over the outputs are little beside them.
@@ -192,5 +191,4 @@ dynamically_quantized<Net, Config, Arch> quantize_dynamic(const float_model<Net,
     return quantize_dynamic<Config>(fuse(model));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

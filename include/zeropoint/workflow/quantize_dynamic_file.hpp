@@ -8,8 +8,7 @@
 #include <zeropoint/io/mapped_state_dict.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// What quantize_dynamic_file gives.
@@ -69,5 +68,4 @@ template <class Network> Network quantize_dynamic_file(const std::string& path) 
     return quantize_dynamic_file<Network>(mapped_state_dict(path));
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

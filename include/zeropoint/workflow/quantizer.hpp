@@ -11,8 +11,7 @@
 #include <zeropoint/observe/per_channel_observer.hpp>
 #include <zeropoint/scheme/qscheme.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 namespace detail {
 /// What stands for an observer that is none: what is wrong has been said.
@@ -91,5 +90,4 @@ template <class Q>
 inline constexpr bool quantizes_to_int16<Q> =
     std::is_same_v<typename Q::dtype::storage, std::int16_t> && Q::qscheme::is_symmetric;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

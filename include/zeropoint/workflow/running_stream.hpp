@@ -14,8 +14,7 @@
 #include <zeropoint/operators/stream_window.hpp>
 #include <zeropoint/pass/stream.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 /// What files and images of a stage are signed with, where it has such.
 template <class Stage> struct signed_as {};
@@ -144,5 +143,4 @@ public:
 };
 }  // namespace detail
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

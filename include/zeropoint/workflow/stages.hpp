@@ -17,8 +17,7 @@
 #include <zeropoint/workflow/codes_at_ports.hpp>
 #include <zeropoint/workflow/qconfig_entries.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 template <class Net, class Arch> struct fused_nodes {
     using net = Net;
@@ -226,5 +225,4 @@ template <class Net, class Arch = default_architecture> using fused = network<fu
 template <class Net, class QConfig, class Arch = default_architecture>
 using quantized = network<quantized_stage<Net, QConfig, Arch>>;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 #include <zeropoint/workflow/running_stream.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 template <class Stage> struct kept_rows {
     static constexpr auto loose = stateful_nodes_of(Stage::loose);
@@ -78,5 +77,4 @@ public:
     using detail::placed_stream<in_place<typename stateful<Network>::network_type>, Workers>::placed_stream;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

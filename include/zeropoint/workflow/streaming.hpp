@@ -12,8 +12,7 @@
 #include <zeropoint/workflow/running_stream.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 template <class Stage> struct streamed_nodes {
     static constexpr auto wide = stream_nodes<2 * Stage::loose.size>(Stage::loose, stream_window);
@@ -116,5 +115,4 @@ public:
     using detail::placed_stream<in_place<typename streaming<Network>::network_type>, Workers>::placed_stream;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -7,8 +7,7 @@
 
 #include <zeropoint/workflow/qconfig.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// Whether two options say the same thing about the whole model, which one alone can say.
@@ -43,5 +42,4 @@ struct with
     static_assert(sizeof(detail::preset_that_is_none<QConfig>) != 0);
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

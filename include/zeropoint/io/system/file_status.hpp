@@ -4,8 +4,7 @@
 
 #include <string>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// What stands at a path, behind symbolic links.
 enum class file_kind { nothing, regular, directory, device, dangling_link };
@@ -17,5 +16,4 @@ struct file_status {
     unsigned mode = 0;  // who may read and write it, where systems have that
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

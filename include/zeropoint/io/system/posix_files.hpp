@@ -17,9 +17,7 @@
 
 #include <zeropoint/io/system/file_status.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace posix_files {
+namespace zp::inline v0::posix_files {
 
 [[gnu::cold]] inline std::FILE* open(const std::string& path) { return std::fopen(path.c_str(), "rbe"); }
 [[gnu::cold]] inline std::FILE* create(const std::string& path) { return std::fopen(path.c_str(), "wbxe"); }
@@ -88,6 +86,4 @@ inline bool fits_memory(off_t size) { return size >= 0 && static_cast<off_t>(sta
     if (!bytes.empty()) ::munmap(const_cast<std::byte*>(bytes.data()), bytes.size());
 }
 
-}  // namespace posix_files
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::posix_files

@@ -13,9 +13,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/io/system/file_status.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace standard_files {
+namespace zp::inline v0::standard_files {
 
 [[gnu::cold]] inline std::FILE* open(const std::string& path) { return std::fopen(path.c_str(), "rb"); }
 [[gnu::cold]] inline std::FILE* create(const std::string& path) { return std::fopen(path.c_str(), "wbx"); }
@@ -67,6 +65,4 @@ namespace standard_files {
     return is_read;
 }
 
-}  // namespace standard_files
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::standard_files

@@ -33,9 +33,7 @@ __declspec(dllimport) int __stdcall UnmapViewOfFile(const void*);
 __declspec(dllimport) int __stdcall CloseHandle(void*);
 }
 
-namespace zp {
-inline namespace v0 {
-namespace windows_files {
+namespace zp::inline v0::windows_files {
 
 [[gnu::cold]] inline std::wstring wide(const std::string& path) {
     constexpr unsigned utf8 = 65001;
@@ -105,6 +103,4 @@ namespace windows_files {
     if (!bytes.empty()) UnmapViewOfFile(bytes.data());
 }
 
-}  // namespace windows_files
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::windows_files

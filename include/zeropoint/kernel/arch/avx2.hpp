@@ -9,9 +9,7 @@
 
 #include <zeropoint/kernel/arch/vector_operations.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A tile is 6 x 16: twelve accumulators, two vectors of weights, one broadcast and one product fill the sixteen registers.
 /// Where the ones of vpmaddwd take one as well, weights are operands in memory.
@@ -292,6 +290,4 @@ struct avx2_operations : avx2_base<avx2_operations> {
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -11,9 +11,7 @@
 #include <zeropoint/kernel/arch/tile_products.hpp>
 #include <zeropoint/kernel/machine/tile_permission.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The instructions. Not the compiler's intrinsics: those of GCC 12 say nothing of the memory that they read and write.
 struct amx_tiles {
@@ -84,6 +82,4 @@ struct avx512_amx_operations : avx512_base<avx512_amx_operations>, tile_products
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

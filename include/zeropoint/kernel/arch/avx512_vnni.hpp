@@ -6,9 +6,7 @@
 
 #include <zeropoint/kernel/arch/avx512bw.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// One instruction each, which adds to the sums; vpdpbusd does not saturate.
 struct avx512_vnni_operations : avx512_base<avx512_vnni_operations> {
@@ -47,6 +45,4 @@ struct cascade_lake_operations : avx512_vnni_operations {
     static constexpr double byte_products = 265, word_products = 95;
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

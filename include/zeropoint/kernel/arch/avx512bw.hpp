@@ -12,9 +12,7 @@
 
 #include <zeropoint/kernel/arch/vector_operations.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A tile is 12 x 32: 24 accumulators, two vectors of weights, one broadcast and one product of the 32 registers.
 template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::avx512bw> {
@@ -391,6 +389,4 @@ struct avx512bw_operations : avx512_base<avx512bw_operations> {
     static constexpr int most_flipped_rows = 11;
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -4,9 +4,7 @@
 
 #include <zeropoint/kernel/arch/avx2.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// One instruction each, which adds to the sums; vpdpbusd does not saturate.
 struct avx_vnni_operations : avx2_base<avx_vnni_operations> {
@@ -23,6 +21,4 @@ struct avx_vnni_operations : avx2_base<avx_vnni_operations> {
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -157,9 +157,7 @@
 //
 // gemm.hpp asks for tiles first, where sums of rows are listed (window_runs::row_sums).
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What dot4 multiplies with int8 weights, and how it adds up four products.
 enum class quad_products {
@@ -360,6 +358,4 @@ template <class O> struct contract_check {
                   "vector_operations.hpp has for every width");
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -6,9 +6,7 @@
 
 #include <zeropoint/kernel/arch/vector_operations.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Vectors of any width on any machine, to test what is written for vectors.
 template <std::size_t Bits>
@@ -37,6 +35,4 @@ struct emulated_operations : vector_operations<emulated_operations<Bits>, xsimd:
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -8,9 +8,7 @@
 
 #include <zeropoint/kernel/arch/vector_operations.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// 32 products an instruction and 128 bits, into 2 x 2 sums: three pairs of rows of a tile with eight pairs of channels. `Base` is
 /// of a family of processors; `Derived` adds, for 16 bytes and each 16 bytes of longer vectors:
@@ -131,6 +129,4 @@ private:
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -14,9 +14,7 @@
 // Words are multiplied by one element of a row for all channels (smlal by element), so that one load of a row serves
 // eight products; ld2 takes the pairs of a panel apart.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 #if defined(__aarch64__)
 inline constexpr bool is_arm64 = true;
@@ -232,6 +230,4 @@ private:
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

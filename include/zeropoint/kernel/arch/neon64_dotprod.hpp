@@ -9,9 +9,7 @@
 
 #include <zeropoint/kernel/arch/neon.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A tile is 6 x 16: 24 sums, six rows of 16 bytes, which four quads of weights take by element, and two vectors of
 /// weights fill the 32 registers.
@@ -55,6 +53,4 @@ struct neon64_dotprod_operations : neon64_dotprod_base<neon64_dotprod_operations
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -9,9 +9,7 @@
 #include <zeropoint/kernel/arch/matrix_products.hpp>
 #include <zeropoint/kernel/arch/neon64_dotprod.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A tile has six rows, of which three pairs are multiplied with eight pairs of channels.
 struct neon64_i8mm_operations : matrix_products<neon64_i8mm_operations, neon64_dotprod_base<neon64_i8mm_operations>> {
@@ -54,6 +52,4 @@ struct neon64_i8mm_operations : matrix_products<neon64_i8mm_operations, neon64_d
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -21,9 +21,7 @@
 // where all four factors are -128 and nowhere else; panels with two such weights in a place are packed as pairs.
 //
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Blocks of bytes, as above. The registers hold the sums of a tile of pairs, and of half as many rows of bytes.
 template <class Derived, class Arch> struct neon_byte_blocks : neon_base<Derived, Arch> {
@@ -222,6 +220,4 @@ struct neon_operations : neon_byte_blocks<neon_operations, xsimd::neon> {
 };
 #endif
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -59,9 +59,7 @@
 #include <zeropoint/kernel/arch/wasm.hpp>
 #endif
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The table, by overload on the tag: derived tags take the row of their nearest base. xsimd's avx and avx512f derive
 /// from nothing below them, so they have rows of their own; before avx512bw there are no 512-bit vectors of bytes.
@@ -247,6 +245,4 @@ static_assert(all_take<wasm_relaxed_operations, wasm_relaxed>);
 static_assert(all_take<emulated_operations<256>, xsimd::emulated<256>>);
 #endif
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -8,9 +8,7 @@
 
 #include <zeropoint/kernel/arch/contract.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// contract.hpp says what each member means; here is what it does.
 template <int Rows, int Lanes, int Vectors> struct portable_operations {
@@ -210,6 +208,4 @@ struct default_portable_operations : portable_operations<2, 4, 1> {
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -10,9 +10,7 @@
 
 #include <zeropoint/kernel/arch/vector_operations.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// vwmacc.vx multiplies two registers of int16 by a scalar and adds the products to four of int32: there is nothing to
 /// broadcast, and one instruction does the work of four vectors. Bytes would need two, as they widen to int16 only. A tile
@@ -181,6 +179,4 @@ private:
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

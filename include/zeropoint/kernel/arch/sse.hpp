@@ -24,9 +24,7 @@
 #define ZEROPOINT_SSE(name, from, to) name " " from ", " to "\n\t"
 #endif
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A tile is 6 x 8, as many registers as AVX2's. There is no product of bytes.
 ///
@@ -207,9 +205,7 @@ struct ssse3_operations : sse_operations<ssse3_operations, xsimd::ssse3> {
 };
 #endif
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel
 
 #undef ZEROPOINT_SSE_NAME
 #undef ZEROPOINT_SSE

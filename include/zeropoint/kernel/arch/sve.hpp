@@ -15,9 +15,7 @@
 // quads of weights. Words are multiplied four at a time into int64 sums, there being no products of words into int32;
 // their low halves are the sums.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A tile is 6 rows by four vectors: 24 sums, six of a row, two of weights. Of words it is 3 rows at a time.
 template <class Derived, std::size_t Bits> struct sve_base : vector_operations<Derived, xsimd::detail::sve<Bits>> {
@@ -225,6 +223,4 @@ private:
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

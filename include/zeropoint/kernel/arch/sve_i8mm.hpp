@@ -10,9 +10,7 @@
 #include <zeropoint/kernel/arch/matrix_products.hpp>
 #include <zeropoint/kernel/arch/sve.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// In each 128 bits a pair of rows and a pair of channels.
 template <std::size_t Bits>
@@ -66,6 +64,4 @@ private:
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -29,9 +29,7 @@
 // multiplied: a tile that is loaded behind the stores of its own rows waits for them, 144 cycles a step for 78. The weights
 // that come next are loaded beside the rest of a run, and behind the last panel there is room to (tile_slack).
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What the registers are used for, behind those of sums.
 enum tile_register : int { first_sums = 0, first_rows = 4, second_rows, low_weights, high_weights, tile_registers };
@@ -269,6 +267,4 @@ private:
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

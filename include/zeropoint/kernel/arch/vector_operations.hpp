@@ -13,9 +13,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A vector in the compiler's own notation, for what xsimd has no word for: shuffles by constants, conversions.
 template <class T, std::size_t Count> struct compiler_vector {
@@ -484,6 +482,4 @@ private:
 #endif
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

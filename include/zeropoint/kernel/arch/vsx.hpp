@@ -10,9 +10,7 @@
 
 #include <zeropoint/kernel/arch/vector_operations.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// vmsummbm multiplies signed by unsigned bytes and adds four products to each sum, modulo 2^32; vmsumshm does so for two
 /// int16. Both take the 32 registers of VMX only: a tile is 6 x 16, of 24 accumulators, four vectors of weights and
@@ -127,6 +125,4 @@ private:
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

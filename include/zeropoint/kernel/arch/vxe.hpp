@@ -9,9 +9,7 @@
 
 #include <zeropoint/kernel/arch/vector_operations.hpp>  // and xsimd's vecintrin.h: Clang 19's must not be included twice
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// vmae and vmao multiply the even and the odd elements of two vectors and add the products to elements twice as wide.
 /// There is none for unsigned by signed bytes, so quads are signed. A tile is 5 x 16: twenty accumulators, four vectors of
@@ -104,6 +102,4 @@ private:
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -10,9 +10,7 @@
 
 #include <zeropoint/kernel/arch/vector_operations.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A tile is 4 x 8: where engines compile to the sixteen registers of x86-64, V8 keeps no larger one in them. Bytes have no product that needs fewer
 /// instructions than two i32x4.dot_i16x8_s and their additions.
@@ -114,6 +112,4 @@ struct wasm_relaxed_operations : wasm_base<wasm_relaxed_operations> {
 };
 #endif
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

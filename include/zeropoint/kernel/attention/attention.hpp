@@ -14,9 +14,7 @@
 // What policies of float activations take, and attention_products::float32 (integer_attention.hpp has the one in int8): one
 // order of sums, so that a row's result depends on no vector width, and on no row that is not there.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Rows of scores that are in memory together.
 inline constexpr int attention_block = 16;
@@ -70,6 +68,4 @@ void attention_head(const attention_rows& x, const attention_extents& e, float s
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -4,9 +4,7 @@
 
 #include <cstddef>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What scores may be multiplied by: one that is left out is then still below all others by more than exponents reach, and no
 /// factor of a query is infinite.
@@ -32,6 +30,4 @@ struct attention_rows {
     std::ptrdiff_t query_pitch, key_pitch, value_pitch;
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

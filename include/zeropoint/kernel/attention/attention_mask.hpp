@@ -7,9 +7,7 @@
 
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A value for each key, 0 leaving it out: one row for all queries of all heads, or rows and matrices of their own. Null
 /// values: every query sees every key. A query that sees none has equal weights, of all keys.
@@ -46,6 +44,4 @@ template <class Arch> key_range seen_keys(const float* values, int count) noexce
     return begin == end ? key_range{0, count} : key_range{begin, end};
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

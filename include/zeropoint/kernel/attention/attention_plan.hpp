@@ -19,9 +19,7 @@
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The largest depth of a head, and the most keys: 255 * 127 times either is an int32. (A dynamic linear layer has fewer
 /// inputs than that.)
@@ -153,6 +151,4 @@ struct row_and_column_factors {
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

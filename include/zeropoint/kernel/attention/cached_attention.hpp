@@ -14,9 +14,7 @@
 #include <zeropoint/kernel/float/rotary.hpp>
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Heads of queries, of which heads / key_heads share one of keys and values; so many places are kept, the last ones.
 struct cached_attention_extents {
@@ -77,6 +75,4 @@ void cached_attention(const cached_attention_extents& e, panel_range heads, cons
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

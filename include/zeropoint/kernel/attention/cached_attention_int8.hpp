@@ -36,9 +36,7 @@
 // vectors of codes need no shuffles. Weights of probabilities have 16 bits because 8 would leave out what is below a 510th of the
 // largest: behind thousands of places that can be most of the sum.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Where keys and values of 8 bits lie, panels as products read them, and the parts of scratch; for any architecture.
 struct int8_cache {
@@ -305,6 +303,4 @@ void cached_attention_int8(const int8_cache& cache, panel_range heads, const flo
     for (int head = heads.begin; head != heads.end_of(cache.extents.key_heads); ++head) call.run_head(head, q, k, v, y);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -43,9 +43,7 @@
 // Where instructions multiply unsigned bytes, queries are staged 128 higher, where signed ones, probabilities 128 lower;
 // the sums of the panel's columns times 128 take that off again, as their bias.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// One call of integer_attention(): its plan and its scratch.
 template <class Arch> class integer_attention_call {
@@ -397,6 +395,4 @@ void integer_attention(const integer_attention_plan<Arch>& plan, const attention
         call.run_head(head, y + head * plan.extents.value_depth);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

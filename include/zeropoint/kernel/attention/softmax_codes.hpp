@@ -18,9 +18,7 @@
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// 255 * 2^x for x in [-1/2, 1/2], fitted for the least largest relative error: 1.1e-4, a 40th of a code; 255 of 0.
 inline constexpr float exp2_as_code[] = {255.0f, 176.787140f, 61.7637444f, 14.0272303f};
@@ -183,6 +181,4 @@ void softmax_codes(const float* scores, std::ptrdiff_t pitch, int rows, int coun
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -10,9 +10,7 @@
 
 // A model knows its algorithms when it is compiled and takes conv2d_kernels, of which it compiles what it uses.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// visit(conv2d_kernels<Arch, A>()) for the algorithm A that `algorithm` is, or that `automatic` stands for.
 template <class Arch, class Visit>
@@ -78,6 +76,4 @@ conv2d_description describe_conv2d(const conv2d_geometry& g, conv2d_algorithm al
     return with_conv2d_kernels<Arch>(g, algorithm, [&](auto kernels) { return kernels.describe(g, packed); });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -13,9 +13,7 @@
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 #include <zeropoint/kernel/winograd/winograd.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Whether an algorithm can compute a geometry.
 constexpr bool supports(const conv2d_geometry& g, conv2d_algorithm algorithm) {
@@ -129,6 +127,4 @@ template <class Arch> constexpr conv2d_algorithm resolve(const conv2d_geometry& 
     return algorithm == conv2d_algorithm::automatic ? choose_conv2d_algorithm<Arch>(g) : algorithm;
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -8,9 +8,7 @@
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 #include <zeropoint/kernel/winograd/winograd_transform.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What parts do again, in products of one pixel with all channels, or of one channel with all pixels; and what panels lose where they read
 /// what another core has written, which rows do not. Fitted to ResNet-18 and MobileNetV2 on two cores of Zen 3: bench_threads --rows=20.
@@ -55,6 +53,4 @@ template <class Arch> constexpr conv2d_cut cut_of_conv2d(const conv2d_geometry& 
 }
 static_assert(winograd_4x4::method.outputs == 4 && winograd_2x2::method.outputs == 2);
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

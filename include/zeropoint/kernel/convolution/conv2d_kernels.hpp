@@ -21,9 +21,7 @@
 // tighter bound of its dtypes) fits. Weights are packed once; the packed form is the only one a model keeps, and
 // unpacks for saving. What each function takes and gives: conv2d.hpp, which calls it by a run-time algorithm.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What a layer can be computed by, `automatic` not being among them.
 inline constexpr conv2d_algorithm conv2d_algorithms[] = {conv2d_algorithm::implicit_gemm, conv2d_algorithm::depthwise,
@@ -116,6 +114,4 @@ template <class Arch, conv2d_algorithm Algorithm> struct conv2d_kernels {
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -16,9 +16,7 @@
 // 2-D convolutions holds: algorithms, epilogues, residuals. One copy is kernel_depth values an input value; each is then
 // multiplied kernel_height * kernel_width * out_channels times. A kernel of depth 1 copies nothing.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Calls visit(index in [out_channels][kernel_depth][kernel_height][kernel_width][in_channels / groups], index in the
 /// filters of g.stacked()) for each run of in_channels / groups weights.
@@ -147,6 +145,4 @@ void conv3d_float(const conv3d_geometry& g, const float* x, const float* weights
                            image + stacked.in.size());
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -18,9 +18,7 @@
 //
 // Phases whose outputs are the bias have nothing packed.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// An epilogue for the outputs of a phase, which lie apart. To the kernel that makes them they are `channels` apart, from
 /// `output` on, and a row of `width` pixels is followed by the next.
@@ -245,6 +243,4 @@ constexpr conv2d_cost cost_of_conv_transpose2d(const conv_transpose2d_geometry& 
     return cost;
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

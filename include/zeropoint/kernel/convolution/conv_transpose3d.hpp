@@ -15,9 +15,7 @@
 // Packed: the transposed 2-D convolution of each phase along depth, one behind the other. Planes that no tap reaches, as with a
 // stride beyond the kernel, have filters of zeros: their outputs are the bias, by the same code.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Whether an algorithm can compute a transposed 3-D convolution: all of its phases.
 constexpr bool supports(const conv_transpose3d_geometry& g, conv2d_algorithm algorithm) {
@@ -176,6 +174,4 @@ void conv_transpose3d_float(const conv_transpose3d_geometry& g, const float* x, 
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

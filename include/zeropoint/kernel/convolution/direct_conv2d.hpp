@@ -15,9 +15,7 @@
 
 // Packed: bias, one int32 an output channel, 64-byte aligned | w - w_zero_point as int16, OHWI; of depthwise ones HWO.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 constexpr std::size_t direct_bias_bytes(const conv2d_geometry& g) {
     return align_up(static_cast<std::size_t>(g.out.channels) * sizeof(std::int32_t));
@@ -172,6 +170,4 @@ template <class Arch, class In, class Out, class Epilogue>
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -8,9 +8,7 @@
 #include <zeropoint/kernel/geometry/conv3d.hpp>
 #include <zeropoint/kernel/geometry/conv_transpose3d.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// sums[tap][channel] += the values of x that a tap meets: for each position of `moving` the one at position * stride - padding
 /// + tap * dilation of `fixed`, where that exists. x is what is fixed, or what moves.
@@ -55,6 +53,4 @@ inline void add_tap_sums(const conv_transpose2d_geometry& g, const float* x, dou
     add_tap_sums(conv_transpose3d_geometry{g}, x, sums);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

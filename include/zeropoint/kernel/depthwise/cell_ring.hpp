@@ -24,9 +24,7 @@
 //
 // Codes are staged unsigned, as bytes or widened to int16. Padding holds their zero point.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Sixteen staged bytes: byte i is from[base + index[i]], or zero where index[i] is `zero`.
 struct gather_unit {
@@ -328,6 +326,4 @@ private:
     int first_ = 0, panels_ = 0, slots_ = 2, cell_bytes_ = 0;
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -28,9 +28,7 @@
 // into as many parts, which are computed side by side. Blocks of channels may overlap, and so may parts and pairs of rows:
 // what is computed twice is written twice.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Whether an architecture has what makes such quads: vectors of 64 bytes and exact products.
 template <class Arch>
@@ -305,6 +303,4 @@ bool takes_column_quads(const conv2d_geometry& g, const packed_depthwise<Arch>& 
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

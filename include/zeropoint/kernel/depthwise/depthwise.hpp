@@ -27,9 +27,7 @@
 // A row is staged once and read kernel_height times. Codes are staged unsigned, as byte or int16, padding being their
 // zero point, which is folded into the bias.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A vector of cells, or of their weights, `Code` being which of a format's types.
 template <class Operations, class Code> [[gnu::always_inline]] inline auto load_cells(const std::byte* from) {
@@ -253,6 +251,4 @@ template <class Arch, class In, class Out, class Epilogue>
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

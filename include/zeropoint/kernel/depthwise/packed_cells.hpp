@@ -37,9 +37,7 @@
 // each part at a 64-byte boundary; a panel is [cell][phase][channel][4 bytes], cells in the order of kernel rows, phases
 // being the outputs that share cells.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Whether cells can be staged: four lanes must find their channels within 16 bytes, which one shuffle reads.
 constexpr bool supports_depthwise(const conv2d_geometry& g) {
@@ -241,6 +239,4 @@ void unpack_depthwise(const conv2d_geometry& g, const std::int32_t* zero_points,
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -9,9 +9,7 @@
 
 #include <zeropoint/kernel/dynamic/dynamic_linear.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The codes of an image.
 inline constexpr code_limits dynamic_conv2d_limits{-128, 127};
@@ -49,6 +47,4 @@ void dynamic_conv2d(const conv2d_geometry& g, bool words, const float* x, const 
                         scratch + dynamic_conv2d_scratch<Arch>(g).product);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -30,9 +30,7 @@
 // Both sides fit int32 where depth * 255 * 128 does; nothing is rounded until all is one integer. So a row's result is the
 // same alone and among others.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The largest depth of a dynamic product: 255 * 128 * depth is an int32, and 255 * 255 * depth where weights have a zero
 /// point.
@@ -279,6 +277,4 @@ void small_dynamic_linear(const float* x, code_limits limits, const Choose& choo
                  scratch + parts.product);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

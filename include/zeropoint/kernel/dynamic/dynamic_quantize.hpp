@@ -17,9 +17,7 @@
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// How codes that were quantized at run time read: real = scale * (code - zero_point).
 struct dynamic_range {
@@ -105,6 +103,4 @@ void dynamic_quantize_rows(const float* x, std::size_t rows, std::size_t count, 
         ranges[row] = dynamic_quantize<Arch, Q>(x, count, limits, choose, q);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

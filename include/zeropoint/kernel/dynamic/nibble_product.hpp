@@ -30,9 +30,7 @@
 // u is the unsigned operand of byte products: 32 of them are at most 8 * 2 * 15 * 127 in each of the int16 sums of pairs, and
 // so need no check.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The largest group whose sums floats hold: 127 * 15 * 8192 is below 2^24.
 inline constexpr int largest_nibble_group = 8192;
@@ -343,6 +341,4 @@ template <class Arch, int Group, bool HasMinimum>
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

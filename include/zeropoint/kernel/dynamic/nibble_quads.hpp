@@ -18,9 +18,7 @@
 //
 // Codes are unsigned, 0 to 15. Without minimums weights are scale * (code - 8), with them scale * code - minimum.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 inline constexpr int nibble_channels = 32, nibble_channels_of_half = nibble_channels / 2;
 
@@ -114,6 +112,4 @@ inline void unpack_nibbles(const nibble_layout& layout, const std::byte* packed,
         }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

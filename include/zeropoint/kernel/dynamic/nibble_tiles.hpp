@@ -28,9 +28,7 @@
 //
 // is one fused product, rounded once. s is a float16, of 11 bits, and the number that is taken off has 13.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// How an architecture multiplies nibbles: by vectors of channels, where its floats are those of scalars and its vectors are not
 /// wider than half a panel.
@@ -299,6 +297,4 @@ template <class Arch, bool HasMinimum>
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -13,9 +13,7 @@
 // A sweep of its own over what a layer has written reads and writes all of it again; a layer's epilogue has each value in
 // a register once. Either way it is one function of a value, the same bits.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The value itself.
 struct as_it_is {
@@ -69,6 +67,4 @@ template <class Arch, class After> void apply_after(const After& after, float* y
         });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

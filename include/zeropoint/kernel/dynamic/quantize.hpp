@@ -14,9 +14,7 @@
 #include <zeropoint/kernel/vector/map_codes.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// q[i] = clamp(rne(x[i] * (1 / scale)) + zero_point, quant_min, quant_max) for `count` values; NaN gives zero_point
 /// and an infinity the end of the range. scale > 0; quant_min <= zero_point <= quant_max, within the range of `Q` (8,
@@ -98,6 +96,4 @@ void dequantize_per_channel(const Q* q, std::size_t channels, std::size_t inner,
                             y + c * inner);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

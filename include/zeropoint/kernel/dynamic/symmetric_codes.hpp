@@ -22,9 +22,7 @@
 // Magnitudes are compared as integers: the bits of a positive float are in its order, those of infinity above all finite
 // ones, those of NaN above infinity. So one comparison at the end finds all that is not finite.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Whether an architecture has vectors of floats like scalars, and of codes beside them.
 template <class Arch> inline constexpr bool has_code_vectors = has_ieee_vectors<Arch>&& operations<Arch>::has_batches;
@@ -149,6 +147,4 @@ void symmetric_codes(const float* x, std::size_t count, float scale, std::uint8_
     for (std::size_t i = 0; i != count; ++i) to[i] = static_cast<std::uint8_t>(symmetric_code(x[i], inverse) ^ flip);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

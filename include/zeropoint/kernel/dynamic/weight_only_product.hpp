@@ -21,9 +21,7 @@
 // lowest bits: a shift up and a shift down widen one with its sign, in every vector there is. Lanes are channels, so that
 // sums run along the inputs in one order, and have the same bits on every architecture. The layout does not depend on it.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 inline constexpr int weight_only_channels = 16;
 
@@ -183,6 +181,4 @@ template <class Arch, int Bits>
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -11,9 +11,7 @@
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A float, a double, or a vector of floats; xsimd has the same functions for all three.
 template <class Number> inline constexpr bool is_vector = !std::is_floating_point_v<Number>;
@@ -224,6 +222,4 @@ struct square : vectorized {
 
 }  // namespace functions
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

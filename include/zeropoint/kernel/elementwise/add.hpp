@@ -9,9 +9,7 @@
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/map_codes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What add() needs: make_add_parameters() computes it. Two multipliers of at most 2^22 times two differences of at
 /// most 255 sum to less than 2^31, so the kernel needs no more than 32 bits.
@@ -60,6 +58,4 @@ void sub(const A* a, const A* b, std::size_t count, const add_parameters& p, Y* 
     add<Arch>(a, b, count, p, y);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -7,9 +7,7 @@
 
 #include <zeropoint/core/shape.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Whether an operand of extents `own` spreads over `full`: each of its extents is that of `full`, or 1; depth and height
 /// are one extent.
@@ -98,6 +96,4 @@ template <class Arch, class A, class B, class Body>
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

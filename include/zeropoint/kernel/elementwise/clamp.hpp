@@ -8,9 +8,7 @@
 #include <zeropoint/kernel/vector/map_codes.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// y[i] = min(max(x[i], low), high) for `count` codes or floats. relu is low = zero_point, relu6 also
 /// high = zero_point + rne(6 / scale). y may be x. A NaN gives low.
@@ -23,6 +21,4 @@ template <class Arch, class T> void clamp(const T* x, std::size_t count, T low, 
     map_values<Arch>(count, y, clamped, x);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

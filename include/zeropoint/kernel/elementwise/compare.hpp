@@ -15,9 +15,7 @@
 #include <zeropoint/kernel/vector/map_codes.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 enum class comparison : std::uint8_t { equal, not_equal, less, less_equal, greater, greater_equal };
 
@@ -129,6 +127,4 @@ void compare_codes(const T* a, const T* b, std::size_t count, const code_compari
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -12,9 +12,7 @@
 #include <zeropoint/kernel/vector/map_codes.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What div() needs: make_div_parameters() computes it.
 struct div_parameters {
@@ -55,6 +53,4 @@ void div(const A* a, const A* b, std::size_t count, const div_parameters& p, Y* 
     map_codes<ieee_vectors<Arch>>(count, y, quotient, a, b);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -13,9 +13,7 @@
 
 // All are exact in int64 and round once, halves to even. Zero points of 16-bit codes are 0.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What add_int16() needs: make_add_int16_parameters() computes it.
 struct add_int16_parameters {
@@ -114,6 +112,4 @@ void mul_int16(const std::int16_t* a, const std::int16_t* b, std::size_t count, 
     for (std::size_t i = 0; i != count; ++i) y[i] = static_cast<std::int16_t>(p(std::int64_t{a[i]} * b[i]));
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

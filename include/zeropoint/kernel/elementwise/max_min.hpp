@@ -12,9 +12,7 @@
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/map_codes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The larger of two values; a NaN wins.
 struct larger_of {
@@ -61,6 +59,4 @@ void extremum(const A* a, const A* b, std::size_t count, const Y* a_table, const
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -10,9 +10,7 @@
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/map_codes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What mul() needs: make_mul_parameters() computes it.
 struct mul_parameters {
@@ -63,6 +61,4 @@ void mul_fixed_point(const A* a, const A* b, std::size_t count, const fixed_poin
         y[i] = static_cast<Y>(round((a[i] - p.a_zero_point) * (b[i] - p.b_zero_point), 0));
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

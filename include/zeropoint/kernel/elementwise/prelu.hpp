@@ -16,9 +16,7 @@
 #include <zeropoint/kernel/vector/map_codes.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What prelu() needs beside a factor for each slope: make_prelu_parameters() computes it.
 struct prelu_parameters {
@@ -92,6 +90,4 @@ void prelu(const float* x, const shape& extents, const float* slopes, int slope_
                              });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -14,9 +14,7 @@
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/map_codes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What squared_difference() needs: make_squared_difference_parameters() computes it. Two multipliers of at most 2^22
 /// times two differences of at most 255 sum to less than 2^31.
@@ -67,6 +65,4 @@ void squared_difference(const A* a, const A* b, std::size_t count, const squared
     map_codes<Arch>(count, y, square, a, b);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -13,9 +13,7 @@
 #include <zeropoint/kernel/vector/map_codes.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// y[i] = condition[i] != zero ? a[i] : b[i] for `count` codes or floats. `zero` is the condition's zero point; a NaN is
 /// not zero. y may be any of the three.
@@ -62,6 +60,4 @@ void where_pixels(const T* condition, T zero, const T* a, const T* a_table, cons
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -13,9 +13,7 @@
 #include <zeropoint/kernel/epilogue/requantize.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Copies `size` bytes of each row, at most those of a panel's sums, by two moves that overlap: a memcpy of unknown length
 /// is a call. Pitches are in bytes.
@@ -365,6 +363,4 @@ void finish_rows(const any_epilogue<Arch, Out>& epilogue, const std::int32_t* su
     epilogue(sums, rows, first_channel, channels, y, y_pitch);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -4,11 +4,9 @@
 
 #include <cstdint>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// bounds: min(max(x, low), high), low of NaN; gelu: PyTorch's, by erf; addend: another value is added.
 enum class float_epilogue : std::uint8_t { none, bounds, gelu, addend };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

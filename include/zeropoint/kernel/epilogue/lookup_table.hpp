@@ -14,9 +14,7 @@
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Entries of a table: entry i belongs to code i + lowest code, so i for std::uint8_t and i - 128 for std::int8_t.
 inline constexpr int lookup_table_size = 256;
@@ -173,6 +171,4 @@ template <class Out>
     for (; i < count; ++i) y[i] = static_cast<Out>(table[places[i]]);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -16,9 +16,7 @@
 //
 //     table[p] = (row & 255) + (row >> (8 + 3 * (p % 8)) & 7) + (p >> slope)     row = rows[p / 8], of which 8 bits are the entry
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 template <class Arch>
 inline constexpr bool has_near_tables = requires(const std::uint32_t* rows,
@@ -65,6 +63,4 @@ template <class Arch> near_table make_near_table(const std::uint8_t* table, int 
     return made;
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -24,9 +24,7 @@
 // `sum` includes the packed int32 bias. No product that is not exact feeds a sum in float: -ffp-contract changes
 // nothing. Vector code converts with the rounding mode in force, which must be to nearest, as it is by default.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 struct near_table;
 
@@ -387,6 +385,4 @@ template <class Out, class Epilogue>
     return value;
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

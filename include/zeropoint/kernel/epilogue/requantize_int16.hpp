@@ -10,9 +10,7 @@
 #include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/epilogue/requantize.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Where halves go.
 enum class half_way { to_even, away_from_zero, up };
@@ -188,6 +186,4 @@ private:
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

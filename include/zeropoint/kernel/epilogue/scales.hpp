@@ -13,9 +13,7 @@
 #include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Raises value_error where one of the scales is not a finite number above zero.
 constexpr void require_scales(const char* kernel, std::initializer_list<float> scales) {
@@ -58,6 +56,4 @@ constexpr aligned_scales align_scales(float a_scale, float b_scale, float y_scal
             static_cast<std::int32_t>(round_half_even(b_ratio * power)), shift};
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -8,9 +8,7 @@
 
 #include <zeropoint/core/rounding.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Codes from one node to the next, and the nodes: those of codes -32768, -32736, ... 32736 and 32768.
 inline constexpr int table_int16_step = 32, table_int16_nodes = 65536 / table_int16_step + 1;
@@ -44,6 +42,4 @@ void table_int16(const std::int16_t* x, std::size_t count, const std::int32_t* n
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

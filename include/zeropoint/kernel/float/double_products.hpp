@@ -11,9 +11,7 @@
 #include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Calls body(i, number) for i in [0, count), as for_each_number() does over floats. Where Arch has no vectors of doubles: doubles.
 template <class Arch, class Body>
@@ -123,6 +121,4 @@ void add_symmetric_products(const Value* panels, std::size_t count, std::size_t 
     for (; i != depth; ++i) add_rows.template operator()<1>(i);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

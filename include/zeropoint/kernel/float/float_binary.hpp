@@ -10,9 +10,7 @@
 #include <zeropoint/kernel/vector/map_codes.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What float_binary() computes: stateless, of two floats or two vectors. maximum and minimum are larger_of and
 /// smaller_of.
@@ -60,6 +58,4 @@ void float_binary(const float* a, const float* b, std::size_t count, float low, 
     map_values<ieee_vectors<Arch>>(count, y, bounded, a, b);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

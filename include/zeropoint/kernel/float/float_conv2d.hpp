@@ -13,9 +13,7 @@
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The register tile of the panel algorithm: so many pixels times so many vectors of output channels.
 template <class Arch> struct float_tile {
@@ -360,6 +358,4 @@ void conv2d_float(const conv2d_geometry& g, const float* x, const float* weights
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -8,9 +8,7 @@
 #include <zeropoint/kernel/float/float_conv2d.hpp>
 #include <zeropoint/kernel/geometry/conv_transpose2d.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Where the parts of the scratch lie, in floats: the filters of a phase, its outputs, what its convolution needs.
 template <class Arch> struct conv_transpose2d_float_plan {
@@ -68,6 +66,4 @@ void conv_transpose2d_float(const conv_transpose2d_geometry& g, const float* x, 
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

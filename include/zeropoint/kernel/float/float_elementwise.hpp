@@ -12,9 +12,7 @@
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
 #include <zeropoint/kernel/vector/map_codes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// y[i] = function(x[i]) for `count` floats; y may be x. `function` takes a vector, or a float where Arch has none.
 /// Values behind the last full vector go through a vector of their own, so that a result depends on its value alone.
@@ -70,6 +68,4 @@ void batch_norm(const float* x, std::size_t pixels, std::size_t channels, const 
         map_values<Arch>(channels, y, scaled, x, multiplier, offset);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -9,9 +9,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// y[i] = mask[i] != 0 ? x[i] : left_out; y may be x.
 template <class Arch>
@@ -36,6 +34,4 @@ void masked_softmax(const float* x, std::size_t rows, std::size_t channels, cons
     softmax<Arch>(y, rows, channels, y);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -15,9 +15,7 @@
 // Vectorized over columns: each sum goes along the depth from first to last, with products rounded before they are added.
 // So results are the same bits on every machine, and a row's do not depend on the rows beside it.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The columns that are multiplied at a time, and the scratch for them.
 template <class Arch> struct matmul_float_panel {
@@ -61,6 +59,4 @@ void matmul_float(const matmul_geometry& g, const float* a, const float* b, floa
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -17,9 +17,7 @@
 // rounded to float, so that its square is exact in double, and what is summed up, in a fixed order, is the same on
 // every architecture.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// factor = 1 / sqrt(squares / count + epsilon), where `squares` is the sum of the squared distances from the mean.
 template <class Arch> float factor_of(double squares, std::size_t count, float epsilon) noexcept {
@@ -143,6 +141,4 @@ void group_norm(const float* x, std::size_t pixels, std::size_t channels, std::s
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -18,9 +18,7 @@
 // lanes there is none, and a sum runs along the depth, whatever the width of vectors is. It waits for itself, four cycles a product:
 // with few outputs the depth is dealt to several sums in turn, so that there are always enough of them to fill the time.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Products k, k + n, k + 2 n, ... of an output are one sum, and n sums are added by halves: of 64 values at a time.
 constexpr int sums_of_float_row(int channels) { return channels <= 16 ? 4 : channels <= 32 ? 2 : 1; }
@@ -139,6 +137,4 @@ void float_row(const float* x, const float* packed, float low, float high, float
                                                                          low, high, Channels - last, y + last);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

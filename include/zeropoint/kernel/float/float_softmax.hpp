@@ -14,9 +14,7 @@
 #include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/kernel/vector/ordered_double_sum.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Sum of exp(x[i] - largest) over a row, in double and in one order everywhere. Not the same bits on every
 /// architecture: the exponentials are not.
@@ -60,6 +58,4 @@ template <class Arch> void log_softmax(const float* x, std::size_t rows, std::si
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -15,9 +15,7 @@
 // rounded before they are added: half as fast as fused multiplication where there is one, but not a different result
 // where there is none. Float layers beside quantized ones, and the products of attention, are worth that.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Rows of floats in memory, `pitch` apart.
 struct float_rows {
@@ -116,6 +114,4 @@ template <class Arch, int Depth, int Columns>
         ordered_tile<float, 1, 1>({x, Depth}, Depth, {w, Columns}, column, bias, y, Columns);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -14,9 +14,7 @@
 #include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The partial sums of a row: value i belongs to number i % 16, on every architecture.
 inline constexpr std::size_t row_lanes = 16;
@@ -109,6 +107,4 @@ template <class Arch> void scale_row(float* x, std::size_t count, float factor) 
         });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -9,8 +9,7 @@
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// How frequencies of rotary positions are divided for texts longer than those that a network was first trained with, as
 /// `rope_scaling` says in Hugging Face's configs (transformers, modeling_rope_utils.py). By default they stay as they are.
@@ -113,5 +112,4 @@ inline void rotate_halves(const float* x, int depth, const sine_and_cosine* turn
 }
 
 }  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -19,9 +19,7 @@
 // The window of an output is kernel_height rows of it. Neighbouring windows overlap in place, which is what im2col
 // would copy.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Where pixels lie in a band. Distances are in elements of the staged type.
 struct band_layout {
@@ -247,6 +245,4 @@ void list_windows(const conv2d_geometry& g, const band_layout& layout, int outpu
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -28,9 +28,7 @@
 // The tile kernel knows activation and weight types only, the epilogue output types only: their product is never
 // compiled.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Where the products of one row lie, relative to its window's first element: kernel_rows x segments runs of `length`
 /// elements, length a multiple of 4; of 2 where panels of pairs skip half a quad of padding. Some kinds of panel have
@@ -554,6 +552,4 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -17,9 +17,7 @@
 #include <zeropoint/kernel/gemm/two_panels.hpp>
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Whether quads find all that they multiply in the input: no padding, no run whose last quad reaches past its end.
 constexpr bool stays_in_place(const conv2d_geometry& g) { return !g.has_padding() && runs_of(g).length % 4 == 0; }
@@ -346,6 +344,4 @@ void implicit_gemm(const conv2d_geometry& g, const In* x, activation_codes codes
     else convolve_bands<Arch>(g, x, codes, packed, epilogue, y, scratch);  // which finishes sums of int64 as well
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -26,9 +26,7 @@
 // of which the second part is the bias of a column, and the third a number for each row, absent where zb' is 0.
 // Elsewhere both operands become differences from their zero points, in [-255, 255], multiplied by pairs as int16.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The largest depth of a product of two activations: 255 * 255 * depth is an int32.
 inline constexpr int largest_matmul_depth = 0x7fffffff / (255 * 255);
@@ -222,6 +220,4 @@ void matmul(const matmul_geometry& g, const A* a, std::int32_t a_zero_point, con
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

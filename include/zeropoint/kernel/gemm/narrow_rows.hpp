@@ -23,9 +23,7 @@
 // A narrow tile of gemm.hpp has twelve rows, each with an address. Where runs are as short as the taps of a 5x5 window of one channel, twelve
 // addresses that processors have no registers for take longer than products. Here four pixels side by side have one.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Whether an architecture takes them: with registers for twelve sums of one vector, and tiles that become codes in them.
 template <class Arch, class Out> constexpr bool has_narrow_rows_of_pairs() {
@@ -133,6 +131,4 @@ bool multiplied_narrow_rows(const std::int16_t* band, const std::int32_t* offset
     return false;
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -13,9 +13,7 @@
 #include <zeropoint/kernel/movement/layout.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Bytes as they are multiplied, and their zero point: `flip` is 128 where the sign bit changes.
 struct flipped_codes {
@@ -173,6 +171,4 @@ template <class Arch, class B>
                                                 reinterpret_cast<std::int32_t*>(panel));
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -15,9 +15,7 @@
 #include <zeropoint/kernel/gemm/sums_int16.hpp>
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// a + factor * b modulo 2^32, as the accumulators wrap.
 constexpr std::int32_t add_product_wrapping(std::int32_t a, std::int32_t factor, std::int32_t b) {
@@ -196,6 +194,4 @@ void unpack_panels(const conv2d_geometry& g, const std::int32_t* zero_points, ac
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

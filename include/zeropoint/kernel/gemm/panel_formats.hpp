@@ -8,9 +8,7 @@
 
 #include <zeropoint/kernel/arch/operations.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The kinds of panel of gemm/pack_panels.hpp, as tile kernels see them.
 struct byte_quads {
@@ -91,6 +89,4 @@ struct word_pairs {
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

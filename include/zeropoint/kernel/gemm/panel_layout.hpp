@@ -31,9 +31,7 @@
 //
 // Channels past the last have zero weights.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// How a panel is multiplied. All kinds are exact, and each is taken only where it is.
 enum class panel_kernel : std::uint8_t { windowed_quads, byte_quads, signed_quads, widened_pairs, word_pairs };
@@ -166,6 +164,4 @@ private:
     template <class T> pointer<T> at(std::size_t offset) const { return reinterpret_cast<pointer<T>>(data + offset); }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

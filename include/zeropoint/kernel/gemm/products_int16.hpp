@@ -9,9 +9,7 @@
 #include <zeropoint/kernel/gemm/gemm.hpp>
 #include <zeropoint/kernel/gemm/sums_int16.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// multiply_panel() with an epilogue of int64 sums (epilogue/requantize_int16.hpp). Format is one of pairs.
 template <class Arch, class Format, class Out, class Epilogue>
@@ -46,6 +44,4 @@ template <class Arch, class Format, class Out, class Epilogue>
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -19,9 +19,7 @@
 // widened. Activations in [-128, 127], as magnitudes and flips (signed_quads in gemm.hpp), never break it: 2 * 128 * -128
 // is -32768.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 constexpr std::int32_t above_zero(std::int32_t x) { return x < 0 ? 0 : x; }
 
@@ -88,6 +86,4 @@ inline int longest_window(const std::int8_t* quads, int runs, int run_quads, int
     return 1;
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

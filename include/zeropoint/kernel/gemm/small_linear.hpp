@@ -44,9 +44,7 @@
 #define ZEROPOINT_MOST_GENERATED_WEIGHTS 32768
 #endif
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A product of rows x depth activations and depth x channels weights.
 struct linear_extents {
@@ -462,6 +460,4 @@ private:
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -15,9 +15,7 @@
 // which is decided for each panel from its actual weights, as they are packed. All other panels are multiplied in parts of
 // so few products that int32 holds them whatever the weights are, and the parts are added up in int64.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Weights as they come: OHWI with in.channels / groups innermost.
 template <class Weight> struct conv2d_weights {
@@ -48,6 +46,4 @@ template <class Weight> bool int16_sums_fit(const conv2d_weights<Weight>& weight
     return 32768 * sum + (bias < 0 ? -bias : bias) <= limit;
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

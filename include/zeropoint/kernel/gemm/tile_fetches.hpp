@@ -8,9 +8,7 @@
 #include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/gemm/panel_formats.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// From the weights of a tile to those that it fetches of its own, the next panel's at the end of one: as bytes, some hundred
 /// cycles.
@@ -71,6 +69,4 @@ tile_fetches share_fetches(const std::byte* ahead, std::ptrdiff_t ahead_bytes, i
     return {ahead, ahead + ahead_bytes, lines, std::ptrdiff_t{line} * lines * blocks};
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -21,9 +21,7 @@
 // one of 12 x 32 has 12 and 2. That is what a processor is bound by which starts four instructions a cycle, where another program
 // runs on the same core and takes every second cycle of them: Cascade Lake in a data center (docs/decisions/0061).
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The most rows that are multiplied by two panels at once although an architecture has no paired_rows.
 template <class Arch, class Format>
@@ -103,6 +101,4 @@ void multiply_two_panels(const typename Format::activation* band, const std::int
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -6,9 +6,7 @@
 
 #include <zeropoint/core/shape.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Which panels of output channels a call computes: [begin, end), or all from begin on where there are fewer.
 struct panel_range {
@@ -104,6 +102,4 @@ struct activation_codes {
     constexpr bool are_int16() const { return min < -128 || max > 255; }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

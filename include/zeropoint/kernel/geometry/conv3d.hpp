@@ -4,9 +4,7 @@
 
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// One 3-D convolution over in_depth planes, each an NHWC image. What lies behind the last plane is padding as in front.
 struct conv3d_geometry {
@@ -32,6 +30,4 @@ struct conv3d_geometry {
     constexpr bool operator==(const conv3d_geometry&) const = default;
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -18,9 +18,7 @@
 // So each phase is an ordinary convolution of stride 1 with a part of the kernel, turned around, whose outputs lie
 // `stride` apart.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// One transposed 2-D convolution over one NHWC image, of height 1 in one dimension. `padding_top` and `padding_left` are
 /// rows and columns that are cut off the full result; where it ends at the bottom and at the right follows from `out`.
@@ -117,6 +115,4 @@ template <class Visit> constexpr void for_each_phase(const conv_transpose2d_geom
         for (int column = 0; column != g.stride_width; ++column) visit(transposed_phase(g, row, column));
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -5,9 +5,7 @@
 #include <zeropoint/kernel/geometry/conv3d.hpp>
 #include <zeropoint/kernel/geometry/conv_transpose2d.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// One transposed 3-D convolution over in_depth planes, each an NHWC image. `padding_front` planes of the full result are cut
 /// off in front; where it ends behind follows from `out_depth`.
@@ -67,6 +65,4 @@ constexpr void for_each_phase_run(const conv_transpose3d_geometry& g, const tran
                       ((channel * area + tap) * taps + at) * run);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -4,9 +4,7 @@
 
 #include <cstddef>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Where the rows of a batch of matrices lie, in values. Values of a row lie side by side.
 struct matrix_layout {
@@ -33,6 +31,4 @@ constexpr matmul_geometry dense_matmul(int rows, int depth, int columns, bool tr
     return {rows, depth, columns, transposed, batches, {k, m * k}, {transposed ? k : n, k * n}, {n, m * n}};
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -8,9 +8,7 @@
 
 #include <zeropoint/core/rounding.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// How the outputs of an axis lie over its inputs. As names of PyTorch and TFLite:
 ///
@@ -119,6 +117,4 @@ private:
     std::int64_t denominator_, whole_, part_, whole_step_, part_step_;
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

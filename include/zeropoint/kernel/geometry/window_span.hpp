@@ -7,9 +7,7 @@
 
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Along one axis, the positions of one window that lie inside the input.
 struct window_span {
@@ -47,6 +45,4 @@ constexpr window_span span_of_cell(int index, int extent, int out) {
     return {first, 0, last - first, 1, last - first};
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -17,9 +17,7 @@
 // Where a function has a corner its derivative is PyTorch's: relu's kind belongs to the left side, hardswish and hard_sigmoid
 // are flat at their corners' outer sides, abs has 0 at 0.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The derivatives, by name: stateless, of a float, a double or a vector of floats.
 namespace derivatives {
@@ -168,6 +166,4 @@ void activation_gradient(const float* x, const float* dy, std::size_t count, flo
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -17,9 +17,7 @@
 // - Sums have a fixed order, which depends on Arch alone: not on how many samples, rows or parts come together.
 // - Only what is said to be read is read: activations that a kernel does not take need not be kept.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// One tensor of each sample of a mini-batch: that of sample i begins at values + i * stride. Each is contiguous, NHWC.
 template <class T> struct batch_of {
@@ -85,6 +83,4 @@ template <class Number> void store_lanes(const Number& value, float* x, int from
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -18,9 +18,7 @@
 // Forward is make_batch_norm() and batch_norm() of float/float_elementwise.hpp with either statistics. Sums are made in three
 // steps, so that several blocks of a mini-batch, or several machines, may add theirs in between.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// So many pixels of a sample are added in float, then to a sum in double.
 inline constexpr std::ptrdiff_t pixels_together = 32;
@@ -182,6 +180,4 @@ void batch_norm_parameter_gradients(std::size_t channels, const float* variance,
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -10,9 +10,7 @@
 #include <zeropoint/kernel/gradient/batch.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What dy is multiplied by, or what becomes of it: by_a and by_b of two floats or vectors and dy. The twins of namespace
 /// binary.
@@ -176,6 +174,4 @@ void where_gradient(const float* condition, std::size_t conditions, std::size_t 
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -7,9 +7,7 @@
 #include <zeropoint/kernel/gradient/batch.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Whether values on a bound itself pass their gradient. PyTorch's relu, relu6 and hardtanh are open, its clamp is closed.
 enum class clamp_edges { open, closed };
@@ -44,6 +42,4 @@ template <class Arch> void add_gradient(const float* dy, std::size_t count, floa
         });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

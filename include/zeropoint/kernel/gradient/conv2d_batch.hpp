@@ -10,9 +10,7 @@
 #include <zeropoint/kernel/gradient/float_winograd.hpp>
 #include <zeropoint/kernel/gradient/window_product.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Whether each input channel has one filter of its own: conv2d_float() computes those, sample by sample.
 constexpr bool pairs_channels(const conv2d_geometry& g) {
@@ -74,6 +72,4 @@ void conv2d_batch(const conv2d_geometry& g, int samples, const_float_batch x, co
     multiply_windows<Arch>(g.in, samples, x, {bias, low, high}, y, scratch, forward_window<Arch>(g, weights));
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -13,9 +13,7 @@
 #include <zeropoint/kernel/gradient/conv2d_batch.hpp>
 #include <zeropoint/kernel/gradient/window_product.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The transposed convolution that goes from the outputs of a convolution to its inputs.
 constexpr conv_transpose2d_geometry transposed_of(const conv2d_geometry& g) {
@@ -124,6 +122,4 @@ void conv2d_input_gradient(const conv2d_geometry& g, int samples, const_float_ba
                            input_gradient_windows<Arch>(g, weights));
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -19,9 +19,7 @@
 // the channels of dy with those of x. Register tiles of the weights stay while some rows of pixels, which fit into the
 // first-level cache, go by. Where a group has fewer channels than a vector, windows are copied side by side first.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Along one axis, the outputs [first, first + count) whose tap at `offset` (tap * dilation - padding) lies in the input.
 struct tap_span {
@@ -308,6 +306,4 @@ void add_channel_sums(int samples, const_float_batch values, std::ptrdiff_t pixe
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

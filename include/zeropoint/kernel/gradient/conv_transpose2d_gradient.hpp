@@ -17,9 +17,7 @@
 // Weights are [out_channels][kernel_height][kernel_width][in_channels / groups]. The gradient of a bias is
 // add_channel_sums() of dy.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The convolution that goes from the outputs of a transposed one to its inputs.
 constexpr conv2d_geometry untransposed_of(const conv_transpose2d_geometry& g) {
@@ -145,6 +143,4 @@ void conv_transpose2d_weight_gradient(const conv_transpose2d_geometry& g, int sa
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -16,9 +16,7 @@
 #include <zeropoint/kernel/vector/ordered_double_sum.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The codes of one scale and zero point: quant_min <= zero_point <= quant_max, codes of at most 16 bits, scale > 0.
 struct fake_quantizer {
@@ -192,6 +190,4 @@ double pact_backward(const float* x, const float* dy, std::size_t count, float a
     return sum;
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

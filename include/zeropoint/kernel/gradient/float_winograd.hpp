@@ -21,9 +21,7 @@
 // 64 channels of normal values), four times with the usual 0, +-1, +-2. The products of the four points but 0 are 1, so that B has few
 // numbers: 1, 1/2, 2, 5/2 and the points.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 namespace winograd_points {
 
 inline constexpr float near_point = 0.70710678f, far_point = 1.41421356f;
@@ -410,6 +408,4 @@ void add_weight_gradient_of_tiles(const conv2d_geometry& g, int samples, const c
             });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

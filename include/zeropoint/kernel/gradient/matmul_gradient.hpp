@@ -13,9 +13,7 @@
 #include <zeropoint/kernel/gradient/outer_product.hpp>
 #include <zeropoint/kernel/gradient/window_product.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// How many floats of scratch matmul_gradient() needs.
 template <class Arch> constexpr std::size_t matmul_gradient_scratch(const matmul_geometry& g) {
@@ -70,6 +68,4 @@ void matmul_gradient(const matmul_geometry& g, const float* a, const float* b, c
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -17,9 +17,7 @@
 // copy_box(inverse_copy(box), dy, dx). All others, slices, expansions and padding, add to zeros: fill dx, then add_box().
 // The gradient of a concatenation's input is a slice of dy: copy_box(inverse_copy(place_copy(...))).
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// dx[from + ...] += dy[to + ...] over a box: what copy_box() took, it gives back. In the order of dy.
 template <class Arch> void add_box(const box_copy& plan, const float* dy, float* dx) noexcept {
@@ -174,6 +172,4 @@ void interpolate_bilinear_gradient(const linear_axis& rows, const linear_axis& c
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -15,9 +15,7 @@
 //
 // Mean and f are computed again from x, as forward does; sums are in double.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The gradients of layer_norm(): of x, written, and of weight and bias, which are added to and may be null. A null weight is
 /// ones. dx may be dy or x.
@@ -155,6 +153,4 @@ void l2_normalize_gradient(const float* x, const float* dy, std::size_t pixels, 
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

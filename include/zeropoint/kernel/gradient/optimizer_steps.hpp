@@ -13,9 +13,7 @@
 
 // Every product and sum is rounded to float, so that the parameters have the same bits on every machine.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 template <class Number> [[gnu::always_inline]] inline Number product(const Number& a, const Number& b) noexcept {
     return rounded(Number(a * b));
@@ -98,6 +96,4 @@ template <class Arch> void average_step(float* average, const float* p, std::siz
         });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

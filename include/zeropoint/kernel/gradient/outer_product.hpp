@@ -10,9 +10,7 @@
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A grid of pixels in memory: distances in values between neighbouring columns, rows and images.
 struct pixel_grid {
@@ -214,6 +212,4 @@ void add_packed_outer_products(const pixel_extents& e, const pixel_grid& a, cons
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -11,9 +11,7 @@
 #include <zeropoint/kernel/gradient/batch.hpp>
 #include <zeropoint/kernel/reduction/pooling.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 using gradient_window = pool_window<const float>;
 
@@ -96,6 +94,4 @@ void adaptive_avg_pool2d_gradient(const shape& in, const shape& out, const float
                                  });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -26,9 +26,7 @@
 // h and c begin with zeros. Products with the input are made for all steps together, those with the state step by step with
 // weights that are brought in order once.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 enum class recurrent_kind { lstm, gru, rnn_tanh, rnn_relu };
 
@@ -346,6 +344,4 @@ void recurrent_backward(const recurrent_extents& e, const_float_batch x, const r
             {scratch + plan.given, std::ptrdiff_t{e.steps} * e.projection}, gradients.weight_hr, products);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -12,9 +12,7 @@
 #include <zeropoint/kernel/reduction/axis_moments.hpp>
 #include <zeropoint/kernel/reduction/axis_sums.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Calls body(positions, dy) for every output of a reduction of `in` to `out`: positions(visit) calls visit(index) for
 /// each value of x that the output is made of, in the order of rows, columns and channels.
@@ -100,6 +98,4 @@ void product_gradient(const shape& in, const shape& out, const float* x, const f
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -11,9 +11,7 @@
 
 // Sigmoids are bounded_sigmoid and every product is rounded to float, so that values have the same bits on every machine.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Arrays of a value a weight. Codes are floor + up, in steps from the zero point, within [lowest, highest].
 struct soft_codes {
@@ -56,6 +54,4 @@ template <class Arch> void soft_weights_gradient(const soft_codes& codes, std::s
         });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

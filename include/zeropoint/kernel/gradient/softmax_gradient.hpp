@@ -9,9 +9,7 @@
 #include <zeropoint/kernel/gradient/batch.hpp>
 #include <zeropoint/kernel/vector/ordered_double_sum.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// dx = y * (dy - sum of dy * y) over each of `rows` rows of `channels` floats, y being softmax(x); the sum is in double.
 /// dx may be dy or y.
@@ -55,6 +53,4 @@ void log_softmax_gradient(const float* y, const float* dy, std::size_t rows, std
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -13,9 +13,7 @@
 //     dtime[m][f] += dy[s][u] * p[s - memory + 1 + m][f],    dp[s - memory + 1 + m][f] += dy[s][u] * time[m][f]
 //     dfeature[f] += dp[s][f] * x[s],                        dx[s] = sum of dp[s][f] * feature[f]
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// How many floats of scratch: p and dp.
 constexpr std::size_t svdf_gradient_scratch(const svdf_extents& s, int steps) {
@@ -65,6 +63,4 @@ void svdf_gradient(const svdf_extents& s, int steps, int inputs, const float* x,
         }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

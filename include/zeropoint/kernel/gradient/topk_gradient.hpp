@@ -9,9 +9,7 @@
 
 #include <zeropoint/kernel/reduction/topk.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// dx = the gradient of topk() by x: each dy goes to the value that it is of, of several equal ones to the first that is left. `order` is
 /// room for `channels` numbers.
@@ -30,6 +28,4 @@ void topk_gradient(const float* x, const float* dy, std::size_t pixels, std::siz
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

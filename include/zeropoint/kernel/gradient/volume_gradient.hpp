@@ -16,9 +16,7 @@
 // A tap of the kernel's depth is a convolution of planes with a slice of the filters: of one sample, planes that are as far apart as the
 // stride of the window are a batch of images. What a plane gets from several taps is added in their order.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Which planes meet at a tap: `count` of the side that has fewer taps between, from `first` on, and on the other side every
 /// `stride`-th from `other` on.
@@ -163,6 +161,4 @@ void conv_transpose3d_input_gradient(const conv_transpose3d_geometry& g, int sam
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -8,9 +8,7 @@
 #include <zeropoint/kernel/gradient/pooling_gradient.hpp>
 #include <zeropoint/kernel/reduction/volume_pooling.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// dx = the gradient of max_pool3d() by x, as max_pool2d_gradient()'s: the first of several largest values, plane by plane, has all.
 template <class Arch>
@@ -58,6 +56,4 @@ void adaptive_avg_pool3d_gradient(const shape& in, const shape& out, const float
                                  });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -19,9 +19,7 @@
 // layers fill tiles as well as large ones. Images with padding are copied with their zeros first, a few at a time; windows
 // then never leave memory.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The register tile: so many outputs times so many vectors of output channels.
 template <class Arch> struct product_tile {
@@ -303,6 +301,4 @@ void multiply_windows(const shape& image, int samples, const const_float_batch& 
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -10,9 +10,7 @@
 #include <zeropoint/kernel/gradient/batch.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Where values go, and their bounds.
 struct value_sink {
@@ -58,6 +56,4 @@ private:
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

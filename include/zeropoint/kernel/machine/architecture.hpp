@@ -17,8 +17,7 @@
 #include <zeropoint/kernel/machine/own_tags.hpp>
 #include <zeropoint/kernel/machine/vectors.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Plain C++, one value at a time: works everywhere, and is what every other architecture is tested against.
 struct portable {
@@ -53,5 +52,4 @@ template <class Arch> constexpr const char* name_of() noexcept { return architec
 using default_architecture =
     std::conditional_t<xsimd::default_arch::supported(), refined_architecture<xsimd::default_arch>::type, portable>;
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -16,9 +16,7 @@
 #endif
 #endif
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// The newest extension of x86, or the vectors of SVE or RISC-V, that this translation unit is compiled for and this
 /// machine has not; null if there is none. `Arch` is default_architecture, which differs where flags do.
@@ -107,8 +105,6 @@ template <class Arch> ZEROPOINT_NO_VECTORS void require_extensions() noexcept {
     std::abort();
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail
 
 #undef ZEROPOINT_NO_VECTORS

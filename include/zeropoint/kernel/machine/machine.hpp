@@ -18,8 +18,7 @@ static_assert(std::is_same_v<zp::default_architecture, ZEROPOINT_EXPECTED_ARCHIT
               "this translation unit is compiled with other flags than those of the architecture it is compiled for");
 #endif
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Architectures that code is compiled for, the best first.
 template <class... Arch> struct architectures {};
@@ -111,5 +110,4 @@ private:
     int index_;
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -14,8 +14,7 @@
 #include <sys/sysctl.h>
 #endif
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// Extensions of AArch64 with products of bytes.
@@ -119,5 +118,4 @@ template <class Arch> bool machine_runs() noexcept {
     else return machine_has<Arch>();
 }
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

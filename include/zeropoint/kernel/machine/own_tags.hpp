@@ -7,8 +7,7 @@
 
 #include <zeropoint/kernel/machine/vectors.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// The architecture itself, unless a tag below says more than the one that xsimd has chosen.
 template <class Arch> struct refined_architecture { using type = Arch; };
@@ -56,8 +55,7 @@ template <> struct refined_architecture<xsimd::sve> { using type = sve_i8mm<XSIM
 template <> struct refined_architecture<xsimd::wasm> { using type = wasm_relaxed; };
 #endif
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0
 
 /// Their batches are those of the architectures that they derive from.
 namespace xsimd::types {

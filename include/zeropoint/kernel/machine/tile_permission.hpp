@@ -16,9 +16,7 @@
 // of the process and for its children. It refuses where a thread's alternate signal stack is too small for them, or a
 // sandbox forbids the call.
 
-namespace zp {
-inline namespace v0 {
-namespace detail {
+namespace zp::inline v0::detail {
 
 /// Whether the tiles of this machine may be used; asks for them where they have to be asked for.
 inline bool ask_for_tiles() noexcept {
@@ -48,6 +46,4 @@ inline bool may_use_tiles() noexcept {
     return may;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::detail

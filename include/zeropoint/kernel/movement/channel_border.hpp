@@ -7,9 +7,7 @@
 
 #include <zeropoint/core/shape.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// y = x with its first pixel at (top, left), and the pixel `around` everywhere else. y may be larger on all sides; x lies
 /// in it whole. x and y do not overlap.
@@ -32,6 +30,4 @@ void border(const shape& in, int top, int left, const shape& out, const T* aroun
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

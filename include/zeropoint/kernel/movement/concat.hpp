@@ -12,9 +12,7 @@
 #include <zeropoint/kernel/movement/strided_copy.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// y[pixel * out_channels + c] = x[pixel * in_channels + c]: one NHWC input of a concatenation. `y` points at the first
 /// channel of this input in the first pixel of the output; the channels of other inputs are not touched.
@@ -58,6 +56,4 @@ void copy_channels(const std::int16_t* x, std::size_t pixels, std::size_t in_cha
         requantize_codes<Arch>(x + pixel * in_channels, in_channels, p, y + pixel * out_channels);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

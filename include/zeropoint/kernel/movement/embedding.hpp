@@ -17,9 +17,7 @@
 // Indices are not checked here: every one lies in [0, rows of the table), and offsets of bags rise from 0 to at most the
 // number of indices. Whoever calls has seen to that.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What the codes of a row mean: value = float((code - zero_point) * scale) + offset, each operation rounded to float.
 /// Rows of PyTorch's packed tables have an offset, their lowest value; others a zero point, which makes zero exact.
@@ -159,6 +157,4 @@ void embedding_bag(const Table& table, const Index* indices, std::size_t count, 
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

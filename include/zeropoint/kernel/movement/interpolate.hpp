@@ -19,9 +19,7 @@
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// y[h][w] = x[rows.source(h)][columns.source(w)], all channels. A row that equals the one before it is a copy of that.
 template <class Arch, class T>
@@ -259,6 +257,4 @@ void interpolate_bilinear(const linear_axis& rows, const linear_axis& columns, s
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -12,9 +12,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The architecture within `Arch` that transposes squares of T in registers: vectors of 16 bytes for 8-bit values, which
 /// wider machines have too, and all for 32-bit ones; `portable` for the rest.
@@ -91,6 +89,4 @@ template <class T, class Arch = default_architecture> void nchw_to_nhwc(const T*
     transpose_matrix<T, Arch>(x, static_cast<std::size_t>(s.channels), static_cast<std::size_t>(s.pixels()), y);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -10,9 +10,7 @@
 #include <zeropoint/kernel/movement/rearrange.hpp>
 #include <zeropoint/kernel/movement/strided_copy.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What stands around the image: one value, or with PyTorch's names the image mirrored without its border, its border
 /// again and again, the image from its other side; TFLite's SYMMETRIC is the image mirrored with its border.
@@ -73,6 +71,4 @@ void pad(const shape& in, const pad_sides& sides, pad_mode mode, T value, const 
     copy_box<Arch>(place_copy(in, sides.before, out), x, y);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -12,9 +12,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/movement/strided_copy.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 constexpr int extent_of(const shape& s, int axis) { return axis == 0 ? s.height : axis == 1 ? s.width : s.channels; }
 
@@ -221,6 +219,4 @@ template <class Arch, class T> void reshape(const shape& in, const shape& out, c
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -14,9 +14,7 @@
 #include <zeropoint/kernel/movement/layout.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// One loop of a copy: how many values, and how far each lies behind the one before it, in values.
 struct copy_axis {
@@ -174,6 +172,4 @@ template <class Arch, class T> void copy_box(const box_copy& plan, const T* x, T
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -7,9 +7,7 @@
 
 #include <zeropoint/core/rounding.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The upper 64 bits of the product of two 64-bit numbers.
 constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
@@ -69,6 +67,4 @@ constexpr std::int64_t fixed_point_log2(std::uint64_t x) {
     return logarithm;
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

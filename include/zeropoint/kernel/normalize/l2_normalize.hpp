@@ -18,9 +18,7 @@
 #include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/kernel/vector/ordered_double_sum.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The square root of the sum of (x - x_zero_point)^2 over `count` codes; 1 where all of them are the zero point.
 template <class Arch, code8 X>
@@ -65,6 +63,4 @@ template <class Arch> void l2_normalize(const float* x, std::size_t pixels, std:
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

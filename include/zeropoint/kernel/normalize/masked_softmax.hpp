@@ -12,9 +12,7 @@
 #include <zeropoint/kernel/normalize/softmax.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Codes of a mask: a column whose code is `zero_point` is left out. Row r begins at codes + r * pitch: 0 is one row for all.
 template <code8 M> struct code_mask {
@@ -148,6 +146,4 @@ void masked_softmax(const X* x, std::size_t rows, std::size_t channels, const co
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

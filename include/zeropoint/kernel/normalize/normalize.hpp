@@ -36,9 +36,7 @@
 // 2^-50), offset and sum likewise: before its rounding y is within (5 |P| + |offset| + |P + offset|) * 1.001 * 2^-24 of
 // Q. Without an offset that is less than 10^-4 codes wherever Q lies within the codes.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The most codes of one scale that are normalized together: differences from the mean, times their number, fit 32
 /// bits.
@@ -225,6 +223,4 @@ void batch_norm(const X* x, std::size_t pixels, std::size_t channels, std::int32
     normalize_rows<Arch>(x, pixels, channels, channels, 1, x_zero_point, 1.0f, gains, offsets, codes, y);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

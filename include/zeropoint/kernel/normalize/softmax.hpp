@@ -17,9 +17,7 @@
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/map_codes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Entries of a table of exponentials.
 inline constexpr int softmax_table_size = 256;
@@ -174,6 +172,4 @@ void log_softmax(const X* x, std::size_t rows, std::size_t channels, const std::
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -33,9 +33,7 @@
 // multipliers and biases. A small layer's last block has one vector of sums a gate where its units fit that: two gates are then a vector
 // of words, and states are lanes of 32 bits. Where bytes have an exact product, activations are staged as bytes, else as words from their zero point.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// `Small` says that weights are kept as words where they are multiplied as such, faster and twice the bytes, and that a last block
 /// may be half as wide, which is more code.
@@ -582,6 +580,4 @@ private:
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

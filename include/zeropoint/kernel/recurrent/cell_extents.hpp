@@ -4,9 +4,7 @@
 
 #include <cstdint>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Codes of 8 bits that a step reads.
 struct byte_codes {
@@ -30,6 +28,4 @@ struct cell_numbers {
     const std::int64_t *x_bias, *h_bias;
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -16,9 +16,7 @@
 // architecture, each operation rounded on its own. The scalar and the vector form are one template. `Vectors` may be narrower than those
 // of Arch, which stays in a function's name: what is compiled for one architecture never serves programs of another.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// So many units go through their first functions before any goes through its last: one function waits for itself some sixty cycles,
 /// and the units' next to each other fill them.
@@ -102,6 +100,4 @@ void rnn_relu_gates(const float* a, const float* b, std::size_t count, float* h)
     map_values<ieee_vectors<Vectors>>(count, h, gate, a, b);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -13,9 +13,7 @@
 // Arguments of gates are integers of scale 2^-17, from -16 to 16, where sigmoid and tanh are straight lines between nodes of
 // scale 2^-23, one every 2^-7. Gates and outputs have scale 2^-15, the cell of an LSTM 2^-26, the state of a GRU 2^-30.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 inline constexpr float state_scale_int16 = 0x1p-15f;  ///< of the outputs, whose zero point is 0
 
@@ -106,6 +104,4 @@ inline void gru_gates_int16(const gate_tables_int16& tables, const gate_argument
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

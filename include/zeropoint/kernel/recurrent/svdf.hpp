@@ -8,9 +8,7 @@
 
 #include <zeropoint/kernel/epilogue/requantize.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A filter has one weight an input and one a remembered step; a unit is the sum of `rank` filters, which stand side by side.
 struct svdf_extents {
@@ -60,6 +58,4 @@ template <class Arch, class State, class Sum, class Epilogue, class Out>
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -8,9 +8,7 @@
 
 #include <zeropoint/kernel/arch/operations.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A block has two vectors of 32-bit sums a gate, whose units are the words of a vector, or one, whose units are its lanes.
 template <class Operations> struct unit_states {
@@ -77,6 +75,4 @@ template <class Operations> struct unit_states {
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -17,9 +17,7 @@
 //
 // word_sigmoid(v): v of scale 2^-11, -16 to 16: sigmoid(x) = (1 + tanh(x / 2)) / 2, so that the same integer is half of v.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Coefficients of t^0 to t^3, t being the place within an eighth in units of 2^-15: fitted to tanh on the compressed argument
 /// (|v| up to 3.5, then 16 times as wide), least largest error with each operation rounded as it is here.
@@ -85,6 +83,4 @@ template <class Operations> struct word_functions {
     }
 };
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

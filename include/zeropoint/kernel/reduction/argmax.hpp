@@ -10,9 +10,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 // 0, 1, 2, ...
 template <class T, std::size_t N>
@@ -59,6 +57,4 @@ void argmax(const T* x, std::size_t pixels, std::size_t channels, Index first, I
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -11,9 +11,7 @@
 #include <zeropoint/kernel/reduction/axis_sums.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The lane of a vector of codes that Choose, larger_of or smaller_of, chooses among all.
 template <class Choose, code8 T, class Arch>
@@ -75,6 +73,4 @@ void extremum_along(const shape& in, const shape& out, const T* x, T* y) noexcep
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

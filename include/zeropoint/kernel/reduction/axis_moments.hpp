@@ -18,9 +18,7 @@
 #include <zeropoint/kernel/vector/map_codes.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Which moment is asked for.
 enum class moment : std::uint8_t { variance, standard_deviation };
@@ -123,6 +121,4 @@ void moments_along(const shape& in, const shape& out, int correction, float low,
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -14,9 +14,7 @@
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/map_codes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// mantissa * 2^(300 * exponent): a product of any number of factors, where a double would overflow.
 struct extended_product {
@@ -98,6 +96,4 @@ void product_along(const shape& in, const shape& out, float low, float high, con
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

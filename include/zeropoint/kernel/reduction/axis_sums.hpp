@@ -19,9 +19,7 @@
 #include <zeropoint/kernel/vector/map_codes.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What sum_axes() needs: make_sum_parameters() computes it.
 struct axis_sum_parameters {
@@ -208,6 +206,4 @@ void sum_axes(const shape& in, const shape& out, int divisor, float low, float h
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

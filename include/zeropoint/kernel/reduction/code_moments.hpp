@@ -12,9 +12,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Sums over codes counted from the lowest one, which are 0 to 255: a variance does not see where they are counted
 /// from.
@@ -141,6 +139,4 @@ void sum_codes_of_channels(const T* x, std::size_t pixels, std::size_t stride, s
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -19,9 +19,7 @@
 #include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// zp::is_finite, of an architecture of its own: objects with other flags have another.
 template <class Arch> bool is_finite_here(float x) noexcept {
@@ -282,6 +280,4 @@ void histogram_from_zero(const float* x, std::size_t count, double per_value, st
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -21,9 +21,7 @@
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// One window in memory: its first value, its spans, and the distances between rows and columns, in values.
 template <class T> struct pool_window {
@@ -333,6 +331,4 @@ void adaptive_avg_pool2d(const shape& in, const shape& out, std::int32_t zero_po
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

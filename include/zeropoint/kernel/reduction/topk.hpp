@@ -11,9 +11,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Whether `a` stands before `b`; a NaN is above all numbers, as PyTorch sorts it.
 template <bool Largest> struct comes_before {
@@ -49,6 +47,4 @@ void topk(const T* x, std::size_t pixels, std::size_t channels, std::size_t k, T
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -9,9 +9,7 @@
 #include <zeropoint/kernel/geometry/conv3d.hpp>
 #include <zeropoint/kernel/reduction/pooling.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// A window of several planes in memory, as pool_window is of one: `plane` is its part in the first.
 template <class T> struct pool_volume {
@@ -111,6 +109,4 @@ void adaptive_avg_pool3d(const shape& in, const shape& out, std::int32_t zero_po
     });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

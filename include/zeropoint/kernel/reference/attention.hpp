@@ -11,10 +11,7 @@
 
 #include <zeropoint/core/float_values.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// Symmetric codes of `count` values that lie `pitch` apart: scale = max(max |x| / 127, 2^-100), code = rne(x * (1 / scale)).
 /// With a value that is NaN or infinite: codes 0, scale NaN.
@@ -130,7 +127,4 @@ inline void integer_attention(const float* x, std::size_t rows, std::size_t head
     integer_attention({rows, rows, heads, depth, depth, x, x + model, x + 2 * model, pitch, pitch, pitch}, y, mask);
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

@@ -7,10 +7,7 @@
 
 #include <zeropoint/kernel/elementwise/compare.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// The sign of a_scale * (a - a_zero_point) - b_scale * (b - b_zero_point). Scales are whole numbers below 2^24 times a
 /// power of two: products of both with differences of codes below 2^9 are compared as such, the larger shifted by no more
@@ -42,7 +39,4 @@ inline std::int32_t compare(comparison which, std::int32_t a, float a_scale, std
     }
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

@@ -7,10 +7,7 @@
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 #include <zeropoint/kernel/reference/conv3d.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// accumulate() of x in NHWC and weights in OHWI, with in.channels / groups innermost.
 template <class In, class Weight>
@@ -26,7 +23,4 @@ void conv2d(const conv2d_geometry& g, const In* x, std::int32_t x_zero_point, co
     conv3d(conv3d_geometry{g}, x, x_zero_point, weights, zero_points, bias, finish, y);
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

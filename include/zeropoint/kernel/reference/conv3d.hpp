@@ -7,10 +7,7 @@
 
 #include <zeropoint/kernel/geometry/conv3d.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// The accumulator of one output: bias[o] + sum (x - x_zero_point) * (w - w_zero_point[o]) over the window, exact in
 /// 64 bits. x is [plane][row][column][channel], weights are [out_channels][kernel_depth][kernel_height][kernel_width]
@@ -53,7 +50,4 @@ void conv3d(const conv3d_geometry& g, const In* x, std::int32_t x_zero_point, co
                 }
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

@@ -7,10 +7,7 @@
 #include <zeropoint/kernel/geometry/conv_transpose2d.hpp>
 #include <zeropoint/kernel/reference/conv_transpose3d.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// conv_transpose3d() of x in NHWC and weights in OHWI, with in.channels / groups innermost.
 template <class In, class Weight, class Out, class Finish>
@@ -19,7 +16,4 @@ void conv_transpose2d(const conv_transpose2d_geometry& g, const In* x, std::int3
     conv_transpose3d(conv_transpose3d_geometry{g}, x, x_zero_point, weights, zero_points, bias, finish, y);
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

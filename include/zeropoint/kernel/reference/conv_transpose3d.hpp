@@ -8,10 +8,7 @@
 
 #include <zeropoint/kernel/geometry/conv_transpose3d.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// y[plane][row][column][channel] = finish(bias[channel] + sum (x - x_zero_point) * (w - w_zero_point[channel]), channel), where
 /// the input at (l, i, j) times tap (kz, ky, kx) adds to the output at (l * stride - padding + kz * dilation, ...). x is
@@ -50,7 +47,4 @@ void conv_transpose3d(const conv_transpose3d_geometry& g, const In* x, std::int3
         y[i] = static_cast<Out>(finish(static_cast<std::int32_t>(sums[i]), static_cast<int>(i % outputs)));
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

@@ -9,10 +9,7 @@
 
 #include <zeropoint/core/float_values.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// low = min(0, x...), high = max(0, x...); (scale, zero_point) = choose(low, high);
 ///     q[i] = clamp(rne(x[i] * (1 / scale)) + zero_point, quant_min, quant_max)
@@ -61,7 +58,4 @@ float dynamic_linear(const Q* q, float x_scale, std::int32_t x_zero_point, const
     return product + bias;
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

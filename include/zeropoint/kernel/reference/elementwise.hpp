@@ -8,10 +8,7 @@
 
 #include <zeropoint/core/rounding.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// Scale and zero point of one operand, and the bounds of an output's codes.
 struct operand_grid {
@@ -124,7 +121,4 @@ inline std::int32_t prelu(std::int32_t x, const operand_grid& of_x, float slope,
     return code_of(double{float_product(static_cast<float>(x - of_x.zero_point), static_cast<float>(ratio))}, of_y);
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

@@ -7,10 +7,7 @@
 
 #include <zeropoint/kernel/movement/embedding.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// The value at a place of a table.
 template <class Code, int Bits>
@@ -37,7 +34,4 @@ float embedding_bag_value(const embedding_table<Code, Bits>& table, const Index*
     return mode == embedding_bag_mode::mean && rows > 1 ? sum / static_cast<float>(rows) : sum;
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

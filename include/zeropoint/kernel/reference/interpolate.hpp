@@ -11,10 +11,7 @@
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/kernel/geometry/resize_axis.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// The input that PyTorch's and TFLite's nearest takes, in float as they compute it.
 inline int nearest_source(resize_rule rule, int i, int in, int out) {
@@ -78,7 +75,4 @@ void interpolate_bilinear(resize_rule rule, const shape& in, const shape& out, f
             }
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

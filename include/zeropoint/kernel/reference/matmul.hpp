@@ -8,10 +8,7 @@
 #include <zeropoint/kernel/geometry/matmul.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// y[i][j] = finish(sum (a - a_zero_point) * (b - b_zero_point), j), the sum exact in 64 bits. `finish` takes it as
 /// std::int32_t, whose range the caller vouches for.
@@ -52,7 +49,4 @@ inline void matmul_float(const matmul_geometry& g, const float* a, const float* 
     }
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

@@ -9,10 +9,7 @@
 
 #include <zeropoint/core/float_values.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// One row times one channel: weights are scales[g] * codes[k] + offsets[g] for the inputs k of group g, `group` of them; no
 /// offsets where those are null. Activations become int8 codes,
@@ -50,7 +47,4 @@ inline float nibble_product(const float* x, std::size_t depth, const int* codes,
     return scaled + bias;
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

@@ -9,10 +9,7 @@
 
 #include <zeropoint/core/rounding.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// a * b + c in float with a product that is rounded first: both are exact in double before that.
 inline float multiply_then_add(float a, float b, float c) {
@@ -102,7 +99,4 @@ void batch_norm(const X* x, std::size_t pixels, std::size_t channels, float x_sc
     }
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

@@ -12,10 +12,7 @@
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/geometry/conv3d.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// Calls visit(plane, row, column, inside) for every position of the window of output (plane, row, column), and
 /// finish(channel) behind those of each channel; `begin()` in front.
@@ -112,7 +109,4 @@ void adaptive_avg_pool2d(const shape& in, const shape& out, std::int32_t zero_po
     adaptive_avg_pool3d(in, out, zero_point, x, y);
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

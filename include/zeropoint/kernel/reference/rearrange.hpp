@@ -9,10 +9,7 @@
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/kernel/movement/pad.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// Row, column and channel of one value.
 struct position {
@@ -104,7 +101,4 @@ void pad(const shape& in, const shape& out, const pad_sides& sides, pad_mode mod
             }
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

@@ -9,10 +9,7 @@
 
 #include <zeropoint/kernel/recurrent/word_functions.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// floor(value / 2^bits), and the same of value + 2^(bits - 1).
 constexpr std::int64_t floored(std::int64_t value, int bits) {
@@ -87,7 +84,4 @@ void recurrent_step(const recurrent_cell_integers& cell, const Code* x, std::int
     }
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

@@ -12,10 +12,7 @@
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/kernel/reference/elementwise.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// The values of `in` that belong to each position of `out`, whose extents are those of `in` or 1.
 template <class X> std::vector<std::vector<X>> values_together(const shape& in, const shape& out, const X* x) {
@@ -110,7 +107,4 @@ void l2_normalize(const X* x, std::size_t count, std::int32_t x_zero_point, cons
     }
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

@@ -9,10 +9,7 @@
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/normalize/fixed_point_exponential.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
-namespace reference {
+namespace zp::inline v0::kernel::reference {
 
 /// Sum of e(i) = fixed_point_exponential(x_scale, max(x) - x[i]) over a row.
 template <class X> std::int64_t sum_exponentials(const X* x, std::size_t channels, float x_scale) {
@@ -63,7 +60,4 @@ void log_softmax(const X* x, std::size_t rows, std::size_t channels, float x_sca
     }
 }
 
-}  // namespace reference
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel::reference

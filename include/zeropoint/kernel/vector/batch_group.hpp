@@ -15,9 +15,7 @@
 // operations. Processors look ahead for other work, but not over several such chains. A group goes through them in step,
 // an operation at a time. It is a Number as float and vectors are, with the same bits.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// `Count` vectors of floats, or masks of such.
 template <class Batch, int Count> struct vector_group {
@@ -117,6 +115,4 @@ template <class Arch, class Body>
         count - first, [&](std::size_t i, auto number) __attribute__((always_inline)) { body(first + i, number); });
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

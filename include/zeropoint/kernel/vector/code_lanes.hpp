@@ -13,9 +13,7 @@
 
 #include <zeropoint/kernel/machine/architecture.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// The storage of an 8-bit code.
 template <class T> concept code8 = std::same_as<T, std::uint8_t> || std::same_as<T, std::int8_t>;
@@ -231,6 +229,4 @@ template <class Arch, class T, class Kernel>
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

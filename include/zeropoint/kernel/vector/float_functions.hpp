@@ -16,9 +16,7 @@
 // Libraries differ in the last bits of these functions, and codes are made of what they return. Functions here are one template
 // for scalars and vectors, and round each operation.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// 2^n for the integer n nearest to x in [-126, 127], halves to even, and that n as a float.
 [[gnu::always_inline]] inline float nearest_power_of_two(float x, float& n) noexcept {
@@ -107,6 +105,4 @@ template <class Number> [[gnu::always_inline]] inline Number bounded_gelu(const 
     return x * (Number(0.5f) + limit_number(y, 0.5f));
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -8,9 +8,7 @@
 
 #include <zeropoint/kernel/machine/architecture.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Whether `Arch` is 32-bit NEON, not the one of 64-bit machines.
 template <class Arch>
@@ -66,6 +64,4 @@ template <class Arch>
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

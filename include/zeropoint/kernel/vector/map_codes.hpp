@@ -17,9 +17,7 @@
 // A formula takes codes as std::int32_t or as a vector of such, and is made of operators and of the functions here. It holds
 // its parameters by value: behind a reference they could be what the stores of bytes change, and were read for each vector.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Integers as floats; they are below 2^24.
 [[gnu::always_inline]] inline float float_of(std::int32_t x) noexcept { return static_cast<float>(x); }
@@ -133,6 +131,4 @@ template <class Arch, class T, class Formula, class... X>
     for (; i < count; ++i) y[i] = static_cast<T>(formula(x[i]...));
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

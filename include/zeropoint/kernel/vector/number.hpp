@@ -10,9 +10,7 @@
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 template <class Number> [[gnu::always_inline]] inline Number divide_numbers(const Number& a, const Number& b) noexcept {
     if constexpr (std::is_arithmetic_v<Number>) return a / b;
@@ -79,6 +77,4 @@ template <class Number, class Value>
     else value.store_unaligned(to);
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -4,9 +4,7 @@
 
 #include <cstddef>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// value(0) + value(1) + ... + value(count - 1): eight sums of every eighth value, which compilers can keep in vectors,
 /// and then their sum. Where value() is an exact product, contraction changes nothing.
@@ -20,6 +18,4 @@ template <class Arch, class Value> double sum_in_double(std::size_t count, Value
     return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

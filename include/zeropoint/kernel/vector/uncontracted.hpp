@@ -10,9 +10,7 @@
 // rounded once, on machines that can. Where the bits of a sum are promised, its product goes through rounded(), behind
 // which a compiler knows nothing of where the value came from.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 #if defined(__SSE2__)
 #define ZEROPOINT_FLOAT_REGISTER "+v"
@@ -46,6 +44,4 @@ template <class T> [[gnu::always_inline]] inline T rounded(T value) noexcept {
 
 #undef ZEROPOINT_FLOAT_REGISTER
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

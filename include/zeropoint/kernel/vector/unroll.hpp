@@ -5,9 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// body(0), body(1), ... body(Count - 1), unrolled by the optimizer at -O2 and above: the body is compiled once and not
 /// `Count` times. Bodies that hold registers are marked __attribute__((always_inline)) after their parameters.
@@ -28,6 +26,4 @@ template <int Count, bool Late = false, class Body> [[gnu::always_inline]] inlin
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -30,9 +30,7 @@
 // weights are large and channels many. Its end is chosen when weights are packed, per panel, because a part more costs
 // one more output transform of that panel and nothing else. The packed size does not depend on it.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Where the parts of packed Winograd weights lie.
 template <class Arch> struct winograd_layout {
@@ -205,6 +203,4 @@ void unpack_winograd(const conv2d_geometry& g, const winograd_method& method, co
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -34,9 +34,7 @@
 // written into the second-level cache, and of them three quarters of the transform's time. There the filters of the next part are
 // transformed between the products of this one, a few channels at a time, so that they are written while the core multiplies.
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// Whether Winograd's transforms can compute a geometry: any padding and any groups, but only dense 3x3 windows.
 constexpr bool winograd_supports(const conv2d_geometry& g) {
@@ -502,6 +500,4 @@ template <class Arch, class In, class Out>
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

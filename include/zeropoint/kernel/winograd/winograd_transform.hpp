@@ -24,9 +24,7 @@
 // So an arithmetic shift gives y for every |y| < 2^(31 - shift): 2^25 for 4x4, 2^29 for 2x2. Weights for which a sum
 // could be larger are found when they are packed, and their input channels split (winograd/pack_winograd.hpp).
 
-namespace zp {
-inline namespace v0 {
-namespace kernel {
+namespace zp::inline v0::kernel {
 
 /// What packing has to know of a method, as values.
 struct winograd_method {
@@ -375,6 +373,4 @@ template <class Arch, class Winograd>
     }
 }
 
-}  // namespace kernel
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0::kernel

@@ -11,8 +11,7 @@
 #include <zeropoint/operators/where.hpp>
 #include <zeropoint/training/gradient.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// Values of input k of a sample; null where there are none.
@@ -72,5 +71,4 @@ template <> struct gradient_of<op::prelu> {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

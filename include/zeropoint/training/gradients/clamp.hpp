@@ -7,8 +7,7 @@
 #include <zeropoint/operators/clamp.hpp>
 #include <zeropoint/training/gradient.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// dx = dy.
@@ -24,5 +23,4 @@ template <> struct gradient_of<op::relu> : detail::identity_gradient {};
 template <> struct gradient_of<op::relu6> : detail::identity_gradient {};
 template <> struct gradient_of<op::clamp> : detail::identity_gradient {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

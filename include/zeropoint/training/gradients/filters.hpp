@@ -12,8 +12,7 @@
 #include <zeropoint/operators/linear.hpp>
 #include <zeropoint/training/gradient.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// A node's samples as batches.
@@ -70,5 +69,4 @@ struct conv2d_gradient {
 template <> struct gradient_of<op::conv2d> : detail::conv2d_gradient {};
 template <> struct gradient_of<op::linear> : detail::conv2d_gradient {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -11,8 +11,7 @@
 #include <zeropoint/operators/mul_scalar.hpp>
 #include <zeropoint/training/gradient.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// dx = dy * F'(x).
@@ -76,5 +75,4 @@ template <> struct gradient_of<op::mul_scalar> {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

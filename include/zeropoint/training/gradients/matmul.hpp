@@ -8,8 +8,7 @@
 #include <zeropoint/operators/matmul.hpp>
 #include <zeropoint/training/gradients/binary.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 template <> struct gradient_of<op::matmul> {
     template <class Arch> static void backward(const gradient_operands& o) noexcept {
@@ -34,5 +33,4 @@ private:
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

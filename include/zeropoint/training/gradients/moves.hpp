@@ -17,8 +17,7 @@
 #include <zeropoint/operators/slice.hpp>
 #include <zeropoint/training/gradients/pools.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 struct moved_gradient {
@@ -71,5 +70,4 @@ template <> struct gradient_of<op::interpolate> {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

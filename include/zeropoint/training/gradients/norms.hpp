@@ -21,8 +21,7 @@
 #include <zeropoint/operators/unfused_batch_norm.hpp>
 #include <zeropoint/training/gradient.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// Kernels that always write dx are given scratch where nobody asks.
@@ -212,5 +211,4 @@ template <> struct gradient_of<op::log_softmax> {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 #include <zeropoint/operators/pool2d.hpp>
 #include <zeropoint/training/gradient.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// gradient(x, dy, dx) of each sample.
@@ -45,5 +44,4 @@ template <> struct gradient_of<op::adaptive_avg_pool2d> {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -9,8 +9,7 @@
 #include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/training/gradient.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// Where everything lies in the scratch of a node, in floats.
@@ -187,5 +186,4 @@ template <> struct gradient_of<op::lstm> : detail::recurrent_gradient {};
 template <> struct gradient_of<op::gru> : detail::recurrent_gradient {};
 template <> struct gradient_of<op::rnn> : detail::recurrent_gradient {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

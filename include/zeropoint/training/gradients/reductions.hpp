@@ -13,8 +13,7 @@
 #include <zeropoint/operators/variance.hpp>
 #include <zeropoint/training/gradients/pools.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 template <bool Mean> struct sum_gradient {
@@ -75,5 +74,4 @@ template <> struct gradient_of<op::sort> {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -8,8 +8,7 @@
 #include <zeropoint/operators/svdf.hpp>
 #include <zeropoint/training/gradient.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 /// Of the features, the weights over time and the bias; the scale of the state is no floats' affair.
 template <> struct gradient_of<op::svdf> {
@@ -29,5 +28,4 @@ template <> struct gradient_of<op::svdf> {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

@@ -10,8 +10,7 @@
 #include <zeropoint/operators/embedding_bag.hpp>
 #include <zeropoint/training/gradient.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 template <> struct gradient_of<op::embedding> {
     template <class Arch> static void backward(const gradient_operands& o) noexcept {
@@ -55,5 +54,4 @@ template <> struct gradient_of<op::constant> {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

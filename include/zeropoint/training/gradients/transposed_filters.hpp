@@ -9,8 +9,7 @@
 #include <zeropoint/operators/conv_transpose2d.hpp>
 #include <zeropoint/training/gradients/filters.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 template <> struct gradient_of<op::conv_transpose2d> {
     template <class Arch> static void forward(const gradient_operands& o, float* y) noexcept {
@@ -37,5 +36,4 @@ template <> struct gradient_of<op::conv_transpose2d> {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

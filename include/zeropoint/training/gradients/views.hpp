@@ -13,8 +13,7 @@
 #include <zeropoint/operators/stubs.hpp>
 #include <zeropoint/training/gradients/clamp.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 
 template <> struct gradient_of<op::flatten> : detail::identity_gradient {};
 template <> struct gradient_of<op::dropout> : detail::identity_gradient {};
@@ -44,5 +43,4 @@ template <> struct gradient_of<op::less_equal> : detail::no_gradient {};
 template <> struct gradient_of<op::greater> : detail::no_gradient {};
 template <> struct gradient_of<op::greater_equal> : detail::no_gradient {};
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0

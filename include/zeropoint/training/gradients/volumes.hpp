@@ -12,8 +12,7 @@
 #include <zeropoint/training/gradients/filters.hpp>
 #include <zeropoint/training/gradients/pools.hpp>
 
-namespace zp {
-inline namespace v0 {
+namespace zp::inline v0 {
 namespace detail {
 
 /// The options of a volume's pool, in the order of its record.
@@ -81,5 +80,4 @@ template <> struct gradient_of<op::adaptive_avg_pool3d> {
     }
 };
 
-}  // namespace v0
-}  // namespace zp
+}  // namespace zp::inline v0
