@@ -16,6 +16,7 @@
 #include <zeropoint/operators/linear.hpp>
 #include <zeropoint/operators/pool2d.hpp>
 #include <zeropoint/operators/prelu.hpp>
+#include <zeropoint/operators/sum.hpp>
 
 #include "../support/golden_file.hpp"
 #include "../support/made_up.hpp"
@@ -101,6 +102,20 @@ TEST_CASE("equalize: a relu6 between two layers is skipped, by name") {
     REQUIRE(report.skipped.size() == 1);
     CHECK(report.skipped[0] == "first: the bounds of its relu6 would have to differ by channel");
     CHECK(std::equal(equal.parameters(), equal.parameters() + equal.parameter_bytes, network.parameters()));
+}
+
+TEST_CASE("equalize: through a mean of the image, and not through one of channels") {
+    struct pooled : zp::model<zp::input<4, 4, 3>, zp::conv2d<"first", conv{.out_channels = 8}>, zp::relu, zp::mean<>,
+                              zp::conv2d<"second", conv{.out_channels = 6}>, zp::mean<zp::axes::channels>,
+                              zp::conv2d<"third", conv{.out_channels = 2}>> {};
+    auto network = zp::fuse(made_up::network<pooled>(4));
+    scale_outputs(network, "first", -3, 3);
+    const std::vector<float> before = outputs_of(network);
+    zp::equalization report;
+    const auto equal = zp::equalize(network, {}, &report);
+    REQUIRE(report.pairs.size() == 1);
+    CHECK(report.pairs[0].producer == "first");
+    CHECK(furthest(outputs_of(equal), before) < 1e-5);
 }
 
 TEST_CASE("equalize: weights without a range keep their channels") {

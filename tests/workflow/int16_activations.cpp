@@ -76,6 +76,9 @@ struct operators
                 zp::maximum<zp::tanh, zp::identity>, zp::transpose<zp::axis::height, zp::axis::width>,
                 zp::channel_shuffle<2>, zp::mul_scalar<std::ratio<1, 3>>> {};
 
+/// A mean, which has a grid of its own.
+struct averaged : zp::model<zp::input<4, 3, 6>, zp::conv2d<"a", conv{.out_channels = 5}>, zp::mean<>> {};
+
 /// From 8 bits to 16 and back: by a requantize, and by a layer whose outputs have 8 bits.
 struct mixed : zp::model<zp::input<5, 4, 6>, zp::conv2d<"a", conv{.out_channels = 8}>, zp::requantize<"words">,
                          zp::conv2d<"b", conv{.out_channels = 7}>, zp::conv2d<"c", conv{.out_channels = 5}>,
@@ -218,6 +221,28 @@ TEST_CASE("int16: operators of two activations, and what moves values") {
         model(image, y);
         for (std::size_t i = 0; i != y.size(); ++i)
             CHECK(y[i] == moved.range.scale * static_cast<float>(moved.codes[i]));
+        CHECK(s.missing == "");
+    }
+}
+
+TEST_CASE("int16: a mean is an exact sum, rounded once to a grid of its own") {
+    using config = zp::int16_qconfig;
+    const auto trained = made_up::network<averaged>(4);
+    const auto calibration = made_up::inputs<averaged>(4, 4);
+    const auto model = simulation::converted<config>(trained, calibration);
+    simulation::script<averaged, config> s(trained, calibration);
+    for (const auto& image : made_up::inputs<averaged>(3, 5, -1.2f, 1.2f)) {
+        const auto a = s.convolve("a", s.quantize(s.input(image), s.range("input")), square(1), s.range("a"));
+        const zp::qparams mean = s.range("mean_2");
+        CHECK(mean.scale < a.range.scale);
+        std::vector<float> y(5);
+        model(image, y);
+        for (std::size_t c = 0; c != 5; ++c) {
+            std::int64_t sum = 0;
+            for (std::size_t i = c; i < a.codes.size(); i += 5) sum += a.codes[i];
+            const double steps = double(sum) * double{a.range.scale} / (double{mean.scale} * 12);
+            CHECK(y[c] == mean.scale * static_cast<float>(std::clamp(std::nearbyint(steps), -32768.0, 32767.0)));
+        }
         CHECK(s.missing == "");
     }
 }

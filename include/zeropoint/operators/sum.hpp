@@ -20,6 +20,7 @@ template <axes Over, bool Mean> struct sum {
     static constexpr int options[] = {static_cast<int>(Over)};
     static constexpr unsigned takes = bounds;
     static constexpr bool takes_volumes = holds(Over, axes::height) == holds(Over, axes::width);
+    static constexpr bool takes_int16 = true, homogeneous = !holds(Over, axes::channels);
     using prepared = kernel::axis_sum_parameters;
 
     static constexpr shape output_shape(shape x) { return folded(x, Over); }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <zeropoint/model/composition.hpp>
+#include <zeropoint/operators/sum.hpp>
 #include <zeropoint/operators/unfused_batch_norm.hpp>
 
 namespace dense_net_parts {
@@ -41,4 +42,4 @@ struct dense_net
         dense_net_parts::concat_dense_layers<"block2.layers", 0, std::make_integer_sequence<int, 6>>,
         dense_net_parts::transition<"transition2", 36>,
         dense_net_parts::concat_dense_layers<"block3.layers", 0, std::make_integer_sequence<int, 3>>,
-        zp::unfused_batch_norm<"norm">, zp::relu, zp::adaptive_avg_pool2d<1>, zp::flatten, zp::linear<"fc", 10>> {};
+        zp::unfused_batch_norm<"norm">, zp::relu, zp::mean<>, zp::flatten, zp::linear<"fc", 10>> {};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <zeropoint/model/composition.hpp>
+#include <zeropoint/operators/sum.hpp>
 
 namespace mobilenet_v2_parts {
 
@@ -63,5 +64,5 @@ struct mobilenet_v2
         mobilenet_v2_parts::inverted_residual<"features.15", 960, 160>,
         mobilenet_v2_parts::inverted_residual<"features.16", 960, 160>,
         mobilenet_v2_parts::inverted_residual_without_sum<"features.17", 960, 320>,
-        mobilenet_v2_parts::conv_norm_relu<"features.18", 1280, 1>, zp::adaptive_avg_pool2d<1>, zp::flatten,
+        mobilenet_v2_parts::conv_norm_relu<"features.18", 1280, 1>, zp::mean<>, zp::flatten,
         zp::linear<"classifier.1", 30>> {};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <zeropoint/model/composition.hpp>
+#include <zeropoint/operators/sum.hpp>
 
 namespace resnet18_parts {
 
@@ -45,4 +46,4 @@ struct resnet18
         resnet18_parts::basic_block_with_downsample<"layer2.0", 32>, resnet18_parts::basic_block<"layer2.1", 32>,
         resnet18_parts::basic_block_with_downsample<"layer3.0", 64>, resnet18_parts::basic_block<"layer3.1", 64>,
         resnet18_parts::basic_block_with_downsample<"layer4.0", 128>, resnet18_parts::basic_block<"layer4.1", 128>,
-        zp::adaptive_avg_pool2d<1>, zp::flatten, zp::linear<"fc", 20>> {};
+        zp::mean<>, zp::flatten, zp::linear<"fc", 20>> {};

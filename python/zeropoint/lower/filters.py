@@ -189,10 +189,26 @@ def lower_matmul(context: Context, node: Node) -> None:
     context.put(node, Layer(kind, (), "matmul.hpp"), [a.row, b.row], layout)
 
 
+def put_mean(context: Context, node: Node, val: Val, along: int) -> None:
+    """The mean of a whole image or sequence, whose codes have a grid of their own: the means of many values lie near each other."""
+    args = () if along == 2 else (Code("zp::axes::width"),)
+    context.put(node, Layer("zp::mean", args, "sum.hpp"), [val.row], image_layout(node.outputs[0].shape))
+
+
+def is_whole_image(node: Node, extents: tuple[int, ...]) -> bool:
+    """Whether an average pool's one window is the image. That of a sequence stays a pool, which zp::streaming takes."""
+    attrs = node.attrs
+    return attrs["kind"] == "avg" and len(extents) == 4 and extents[2] > 1 and tuple(attrs["kernel"]) == tuple(extents[2:]) and \
+        not any(map(any, attrs["pads"])) and all(n == 1 for n in node.outputs[0].shape[2:])
+
+
 @lowers("pool")
 def lower_pool(context: Context, node: Node) -> None:
     """max_pool2d, avg_pool2d and their 1-d forms."""
     val, along = spatial(context, node)
+    if not context.graph.is_coded and is_whole_image(node, val.layout.extents):
+        put_mean(context, node, val, along)
+        return
     attrs = node.attrs
     is_max = attrs["kind"] == "max"
     begin, end = (tuple(pads) for pads in attrs["pads"])
@@ -228,6 +244,9 @@ def lower_adaptive_avg_pool(context: Context, node: Node) -> None:
     """adaptive_avg_pool2d, adaptive_avg_pool1d."""
     val, along = spatial(context, node)
     out = node.outputs[0].shape
+    if not context.graph.is_coded and all(n == 1 for n in out[2:]):
+        put_mean(context, node, val, along)
+        return
     size = [out[-1]] if along == 1 or out[-1] == out[-2] else [out[-2], out[-1]]
     template = f"zp::adaptive_avg_pool{along}d"
     context.put(node, Layer(template, tuple(Number(n, "Size") for n in size)), [val.row], image_layout(out))

@@ -15,11 +15,11 @@ TEMPLATES = {"mean": ("zp::mean", "sum.hpp"), "sum": ("zp::sum", "sum.hpp"), "ma
 
 
 def lower_image_mean(context: Context, node: Node, val: Val) -> None:
-    """The mean of an image, N x C x H x W: adaptive_avg_pool2d<1>, which exporters write so."""
+    """The mean of an image, N x C x H x W, of which exporters write a vector where the axes go."""
     channels = val.layout.axes[1]
     keepdim = node.attrs["keepdim"]
     layout = val.layout.without(set(val.layout.memory) - set(channels), ((), channels, (), ()) if keepdim else ((), channels))
-    row = context.row(Layer("zp::adaptive_avg_pool2d", (Number(1, "Size"),)), [val.row], layout.shape)
+    row = context.row(Layer("zp::mean", (), "sum.hpp"), [val.row], layout.shape)
     context.set(node.outputs[0], Val(row, layout, not keepdim))
 
 

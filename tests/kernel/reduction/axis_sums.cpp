@@ -91,6 +91,25 @@ TEST_CASE("sum_axes: sums beyond 16 and 24 bits") {
     }
 }
 
+TEST_CASE("sum_axes: codes of 16 bits, along all sets of axes and beyond sums of 32 bits") {
+    zp_test::generator next(64);
+    for (int i = 0; i != zp_test::fewer(300); ++i) {
+        const zp::shape in{next.integer(1, 9), next.integer(1, 9), next.integer(1, 140)}, out = folded(in, i % 8);
+        const int n = in.size() / out.size(), divisor = next.integer(0, 1) == 0 ? 1 : n;
+        const operand_grid of_x{random_scale(next), 0};
+        const float largest = 32768 * of_x.scale * static_cast<float>(n) / static_cast<float>(divisor);
+        const output_grid of_y{largest / std::exp2(next.real(12, 17)), 0, next.integer(0, 1) == 0 ? 0 : -32768, 32767};
+        check<std::int16_t, std::int16_t>(arrays::codes<std::int16_t>(size_of(in), next()), in, out, divisor, of_x,
+                                          of_y);
+    }
+    const zp::shape in{300, 300, 3};  // 90000 * 32767 > 2^31
+    const std::vector<std::int16_t> x(size_of(in), 32767);
+    for (const int axes : {3, 7}) {
+        const zp::shape out = folded(in, axes);
+        check<std::int16_t, std::int16_t>(x, in, out, in.size() / out.size(), {1.0f, 0}, {1.5f, 0, -32768, 32767});
+    }
+}
+
 TEST_CASE("sum_axes: floats, in double") {
     zp_test::generator next(63);
     for (int i = 0; i != zp_test::fewer(500); ++i) {

@@ -177,6 +177,38 @@ void sum_axes(const shape& in, const shape& out, const X* x, const Parameters& p
     });
 }
 
+/// The same for codes of 16 bits, whose zero points are 0. Products of sums and scales are exact for up to 2^14 values.
+template <class Arch>
+void sum_axes(const shape& in, const shape& out, const std::int16_t* x, const axis_sum_parameters& p,
+              std::int16_t* y) noexcept {
+    constexpr std::size_t side_by_side = 64;
+    const reduction_extents e(in, out);
+    const auto channels = static_cast<std::size_t>(e.in.channels);
+    for_each_fold(e, x, y, [&](const pool_window<std::int16_t>& window, std::int16_t* to) {
+        if (e.out.channels != e.in.channels) {
+            std::int64_t sum = 0;
+            window.for_each_position([&](const std::int16_t* from) {
+                for (std::size_t c = 0; c != channels; ++c) sum += from[c];
+            });
+            *to = static_cast<std::int16_t>(code_of_sum<Arch>(sum, p));
+            return;
+        }
+        for (std::size_t first = 0; first < channels; first += side_by_side) {
+            const std::size_t run = std::min(side_by_side, channels - first);
+            const auto add_up = [&]<class Sum>(Sum) {
+                Sum sums[side_by_side] = {};
+                window.for_each_position([&](const std::int16_t* from) {
+                    for (std::size_t c = 0; c != run; ++c) sums[c] += from[first + c];
+                });
+                for (std::size_t c = 0; c != run; ++c)
+                    to[first + c] = static_cast<std::int16_t>(code_of_sum<Arch>(sums[c], p));
+            };
+            if (window.size() < 1 << 16) add_up(std::int32_t{});
+            else add_up(std::int64_t{});
+        }
+    });
+}
+
 /// The same for floats: y = min(max(sum of x / divisor, low), high). Sums are in double, in the order of rows, columns and
 /// channels, so they are the same on every architecture; a NaN stays one. y may not be x.
 template <class Arch>
