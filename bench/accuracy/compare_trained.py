@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT / "python"))
 os.environ.setdefault("ZEROPOINT_COMPILED", "1")
 
 from trained_inputs import Sequences  # noqa: E402
-from trained_networks import MIXED, NETWORKS, WHEELS, Material, Outputs, Trained, Wheels  # noqa: E402
+from trained_networks import NETWORKS, WHEELS, Material, Outputs, Trained, Wheels  # noqa: E402
 
 Run = Callable[[tuple[np.ndarray, ...]], Outputs]
 
@@ -110,12 +110,6 @@ def with_zeropoint(network: Trained, material: Material, header: Path, qconfig: 
     from zeropoint import native
 
     weights = header.with_suffix(".safetensors")
-    if qconfig in MIXED:  # a header that brings it; build() knows presets alone
-        text = f"\n#include <zeropoint/workflow/presets.hpp>\nnamespace zp {{\nstruct {qconfig} : {MIXED[qconfig]} {{}};\n}}\n"
-        header = header.parent / "mixed" / header.name
-        header.parent.mkdir(exist_ok=True)
-        header.write_text(weights.with_suffix(".hpp").read_text() + text)
-        native.check_preset = lambda name: None
     net = native.build(header, qconfig=qconfig, weights=weights)
     frames = dataclasses.replace(network, states={})  # which the compiled network keeps itself
     if not net.calibrates_nothing:

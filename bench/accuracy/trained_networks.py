@@ -23,12 +23,6 @@ WHEELS = {"magika": "1.0.3", "rapidocr_onnxruntime": "1.4.4", "ddddocr": "1.6.1"
           "matplotlib": "3.10.7", "scikit_image": "0.25.2", "Django": "5.2.8"}
 Outputs = list[np.ndarray]  # of one call
 
-# Qconfigs that are no presets, as C++: the layers that 8 bits do not suit stay in float.
-MIXED = {
-    # sqrt(x^2 + y^2): squares in codes keep half of their bits.
-    "float_magnitude_qconfig": "with<int16_qconfig, keep_float<\"square_5\">, keep_float<\"square_7\">, keep_float<\"add_8\">, keep_float<\"sqrt_9\">>",
-}
-
 
 class Wheels:
     """The folder they are in."""
@@ -269,7 +263,7 @@ NETWORKS = [
             {"": (1, 3, 48, 192)}),
     Trained("ddddocr", ddddocr, same_text, {"": (1, 1, 64, 160)}),
     Trained("silero_vad", silero, same_decisions(0.5), {"input": (1, 576), "state": (2, 1, 128)}, {1: 1}, {"sr": 16000},
-            ("default_qconfig", "accurate_qconfig", "int16_qconfig", "float_magnitude_qconfig", "int8_dynamic_qconfig")),
+            ("default_qconfig", "accurate_qconfig", "int16_qconfig", "int8_dynamic_qconfig")),
     Trained("basic_pitch", basic_pitch, same_places(0.3, "onsets", "notes", "contours"), {"": (1, 43844, 1)}),
     Trained("nudenet", nudenet, same_places(0.2, "places", pick=labels_of), {"": (1, 3, 320, 320)}),
     Trained("crepe", crepe, same_pitch),

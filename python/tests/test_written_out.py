@@ -91,11 +91,28 @@ class Padded(nn.Module):
         return self.conv((torch.tanh(x) + 0.3) * 0.7)
 
 
+class Magnitudes(nn.Module):
+    """Of complex numbers: halves of the channels, an axis of two that goes or stays, a norm along it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(4, 12, 3, stride=2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.conv(x)
+        real, imaginary = x[:, :6], x[:, 6:]
+        halves = torch.sqrt(real ** 2 + imaginary * imaginary)
+        pairs = x.reshape(1, 6, 2, *x.shape[2:])
+        return torch.cat([halves, pairs.pow(2).sum(2).sqrt(), (pairs ** 2).sum(2, keepdim=True).sqrt().flatten(1, 2),
+                          torch.linalg.vector_norm(pairs, dim=2), torch.hypot(real, imaginary), (x[:, :1] ** 2 + 1).sqrt()], 1)
+
+
 CASES = [("fast_variance_last", FastVariance(2), (1, 6, 10), ["layer_norm", "linear"]),
          ("fast_variance_middle", FastVariance(1), (1, 6, 10), ["layer_norm", "linear"]),
          ("two_passes", TwoPasses(), (1, 6, 10), ["layer_norm", "linear"]),
          ("softmax", Softmax(), (1, 6, 10), ["linear", "softmax"]),
          ("affine", Affine(), (1, 4, 8, 9), ["conv2d", "hardswish", "conv2d", "hardswish", "conv_transpose2d", "relu", "conv2d"]),
+         ("magnitudes", Magnitudes(), (1, 4, 8, 9), ["conv2d", *["chunk", "chunk", "hypot"] * 4, "hypot", "slice", "square", "add_scalar", "sqrt", "concat"]),
          ("padded", Padded(), (1, 4, 8, 9), ["tanh", "add_scalar", "conv2d"])]
 
 

@@ -229,7 +229,7 @@ def simplify(graph: Graph) -> None:
     """Applies all patterns until none fires, and drops what they left over; then those for what no pattern took. In integers a
     function is what the source has."""
     from zeropoint import (affine_pattern, attention_pattern, batch_pattern, image_pattern, index_pattern, integer_inputs, layer_norm_pattern,
-                           norm_pattern, one_hot_pattern, recurrent_pattern, softmax_pattern)
+                           magnitude_pattern, norm_pattern, one_hot_pattern, recurrent_pattern, softmax_pattern)
 
     patterns = [*PATTERNS, *norm_pattern.PATTERNS, *layer_norm_pattern.PATTERNS, *softmax_pattern.PATTERNS, *image_pattern.PATTERNS,
                 *attention_pattern.PATTERNS, *recurrent_pattern.PATTERNS, *batch_pattern.PATTERNS, *one_hot_pattern.PATTERNS, *index_pattern.PATTERNS]
@@ -238,7 +238,7 @@ def simplify(graph: Graph) -> None:
         apply(graph, [join_bias])
         return
     apply(graph, patterns)
-    apply(graph, [*affine_pattern.PATTERNS, *image_pattern.LATE_PATTERNS])
+    apply(graph, [*affine_pattern.PATTERNS, *image_pattern.LATE_PATTERNS, *magnitude_pattern.PATTERNS])
     merge_conditions(graph)
     index_pattern.take_float_indices(graph)
     integer_inputs.find_numbers(graph)

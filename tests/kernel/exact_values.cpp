@@ -15,6 +15,7 @@
 #include <zeropoint/kernel/elementwise/compare.hpp>
 #include <zeropoint/kernel/elementwise/div.hpp>
 #include <zeropoint/kernel/elementwise/elementwise_int16.hpp>
+#include <zeropoint/kernel/elementwise/hypot.hpp>
 #include <zeropoint/kernel/elementwise/max_min.hpp>
 #include <zeropoint/kernel/elementwise/mul.hpp>
 #include <zeropoint/kernel/elementwise/prelu.hpp>
@@ -124,6 +125,10 @@ TEST_CASE("exact buffers: two operands") {
     check("div", []<class Arch>(room& r, std::size_t n) {
         const auto p = kernel::make_div_parameters(0.05f, 120, 0.03f, 7, 0.06f, 90, 0, 255);
         kernel::div<Arch>(r.input<byte>(n), r.input<byte>(n), n, p, r.output<byte>(n));
+    });
+    check("hypot", []<class Arch>(room& r, std::size_t n) {
+        const auto p = kernel::make_hypot_parameters<float>(0.05f, 120, 0.03f, 7, 0.06f, 90, 0, 255);
+        kernel::hypot<Arch>(r.input<byte>(n), r.input<byte>(n), n, p, r.output<byte>(n));
     });
     check("squared_difference", []<class Arch>(room& r, std::size_t n) {
         const auto p = kernel::make_squared_difference_parameters(0.05f, 120, 0.03f, 7, 0.06f, 90, 0, 255);

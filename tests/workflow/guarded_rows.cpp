@@ -53,7 +53,7 @@ struct values : zp::model<zp::input<3, 5, channels>,
     zp::max_pool2d<pool{.kernel = 3, .stride = 1, .padding = 1}>, zp::avg_pool2d<pool{.kernel = 2, .stride = 1}>,
     zp::interpolate<zp::resize{.size = {5, 3}, .mode = zp::resize_mode::bilinear}>, zp::silu, zp::layer_norm<"b">,
     zp::clamp<-1500, 1500>, zp::unfused_batch_norm<"c">, zp::where<zp::greater_scalar<std::ratio<0>>, zp::identity, zp::neg>,
-    zp::squared_difference<zp::identity, zp::variance<>>, zp::minimum<zp::identity, zp::sum<zp::axes::channels>>,
+    zp::squared_difference<zp::identity, zp::variance<>>, zp::hypot<zp::identity, zp::neg>, zp::minimum<zp::identity, zp::sum<zp::axes::channels>>,
     zp::div<zp::identity, zp::sequential<zp::sigmoid, zp::add_scalar<std::ratio<1>>>>, zp::tanh, zp::instance_norm<>,
     zp::l2_normalization, zp::softmax, zp::concat<zp::identity, zp::mul_scalar<std::ratio<5, 3>>>, zp::adaptive_avg_pool2d<1>> {};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators of two activations: mul, sub, div, maximum, minimum and squared_difference.
+// Operators of two activations: mul, sub, div, maximum, minimum, squared_difference and hypot.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 #include <zeropoint/kernel/elementwise/add.hpp>
 #include <zeropoint/kernel/elementwise/div.hpp>
+#include <zeropoint/kernel/elementwise/hypot.hpp>
 #include <zeropoint/kernel/elementwise/max_min.hpp>
 #include <zeropoint/kernel/elementwise/mul.hpp>
 #include <zeropoint/kernel/elementwise/squared_difference.hpp>
@@ -20,7 +21,7 @@
 namespace zp::inline v0 {
 namespace op {
 inline constexpr operator_kind mul{"mul"}, sub{"sub"}, div{"div"}, maximum{"maximum"}, minimum{"minimum"},
-    squared_difference{"squared_difference"};
+    squared_difference{"squared_difference"}, hypot{"hypot"};
 }
 namespace operators {
 
@@ -100,6 +101,20 @@ struct squared_difference {
         kernel::squared_difference<Arch>(a, b, count, made, y);
     }
 };
+struct hypot {
+    static constexpr const char* kind = "hypot";
+    using floats = kernel::binary::hypot;
+    using int16 = hypot_int16;
+    using prepared = kernel::hypot_parameters<float>;
+    static constexpr bool fits(double a, double b, double y) { return std::max(a, b) < 0x1p21 * y; }
+    static prepared prepare(const preparation& p, const kernel::output_codes& codes) {
+        return from_scales<kernel::make_hypot_parameters<float>>(p, codes);
+    }
+    template <class Arch, class T>
+    static void run(const T* a, const T* b, std::size_t count, const prepared& made, T* y) noexcept {
+        kernel::hypot<Arch>(a, b, count, made, y);
+    }
+};
 
 /// What takes the codes of both operands to those of the output, and its bounds; bytes, whatever the storage type.
 struct extremum_tables {
@@ -161,5 +176,8 @@ template <class A, class B> struct minimum : operators::binary_layer<op::minimum
 /// (A(x) - B(x))^2.
 template <class A, class B>
 struct squared_difference : operators::binary_layer<op::squared_difference, operators::squared_difference, A, B> {};
+/// sqrt(A(x)^2 + B(x)^2): the magnitude of a spectrum from its real and imaginary part. In int8 no square is a code of its own,
+/// which would keep half of the bits. In float infinite where a square is.
+template <class A, class B> struct hypot : operators::binary_layer<op::hypot, operators::hypot, A, B> {};
 
 }  // namespace zp::inline v0

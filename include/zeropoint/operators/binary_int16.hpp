@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// mul, sub, maximum and minimum over codes of 16 bits: what is prepared from the scales, and what is done with it.
+// mul, sub, hypot, maximum and minimum over codes of 16 bits: what is prepared from the scales, and what is done with it.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <zeropoint/kernel/elementwise/elementwise_int16.hpp>
+#include <zeropoint/kernel/elementwise/hypot.hpp>
 #include <zeropoint/kernel/elementwise/max_min.hpp>
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/scheme/requantization.hpp>
@@ -47,6 +48,20 @@ struct sub_int16 {
     static void run(const std::int16_t* a, const std::int16_t* b, std::size_t count, const sub_int16& made,
                     std::int16_t* y) noexcept {
         kernel::add_int16<Arch>(a, b, count, made.sum, y);
+    }
+};
+struct hypot_int16 {
+    kernel::hypot_parameters<double> parameters;
+
+    static constexpr bool fits(double a, double b, double y) { return std::max(a, b) < 0x1p21 * y; }
+    static hypot_int16 prepare(const preparation& p, const kernel::output_codes& codes) {
+        return {kernel::make_hypot_parameters<double>(p.x_qparams(0).scale, 0, p.x_qparams(1).scale, 0,
+                                                      p.y_qparams().scale, 0, codes.min, codes.max)};
+    }
+    template <class Arch>
+    static void run(const std::int16_t* a, const std::int16_t* b, std::size_t count, const hypot_int16& made,
+                    std::int16_t* y) noexcept {
+        kernel::hypot<Arch>(a, b, count, made.parameters, y);
     }
 };
 /// Both operands on the output's grid, and the larger or smaller one of them.

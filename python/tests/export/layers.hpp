@@ -66,6 +66,7 @@ struct values
           branch<"largest", zp::maximum<zp::identity, zp::tanh>>,
           branch<"least", zp::minimum<zp::identity, zp::sigmoid>>,
           branch<"distance", zp::squared_difference<zp::identity, zp::tanh>>,
+          branch<"length", zp::hypot<zp::identity, zp::tanh>>,
           branch<"where", zp::where<zp::greater_scalar<std::ratio<1, 3>>, zp::identity, zp::tanh>>,
           branch<"less", zp::less<zp::identity, zp::tanh>>, branch<"equal", zp::not_equal<zp::identity, zp::relu>>,
           branch<"prelu", zp::prelu<"slopes", 8>>, branch<"sum", zp::sum<zp::axes::channels>>,

@@ -169,15 +169,20 @@ def emit_divide_by_root(e: FloatEmitter, node: Node) -> str:
     return e.graph.op("Mul", e.form(e.value(node), e.any_layout(node)), scalar(e, float(factor)))
 
 
-@floats("add", "sub", "mul", "div", "maximum", "minimum", "squared_difference")
+@floats("add", "sub", "mul", "div", "maximum", "minimum", "squared_difference", "hypot")
 def emit_binary(e: FloatEmitter, node: Node) -> Value:
     """Operators of two values, which spread as ONNX has it."""
+    name = node.op["name"]
     kind = {"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "maximum": "Max", "minimum": "Min",
-            "squared_difference": "Sub"}[node.op["name"]]
+            "squared_difference": "Sub", "hypot": "Add"}[name]
     a, b, layout = operands(e, node)
+    if name == "hypot":
+        a, b = (e.graph.op("Mul", x, x) for x in (a, b))
     y = e.graph.op(kind, a, b)
-    if node.op["name"] == "squared_difference":
+    if name == "squared_difference":
         y = e.graph.op("Mul", y, y)
+    elif name == "hypot":
+        y = e.graph.op("Sqrt", y)
     return e.made(node, bounded(e, node, y), layout)
 
 

@@ -155,6 +155,23 @@ def emit_squared_difference(e: Emitter, node: Node) -> Value:
     return e.made(node, e.finished(node, e.graph.op("Mul", square, e.graph.const(multiplier, "multiplier")), F32), layout)
 
 
+@emits("hypot")
+def emit_hypot(e: Emitter, node: Node) -> Value:
+    """Both operands in units of the larger scale, the root of their squares, a float product."""
+    a, b, y = e.range_in(node, 0), e.range_in(node, 1), e.range_out(node)
+    x, z, layout = operands(e, node)
+    larger = F64(max(a.scale, b.scale))
+    squares = []
+    for codes, of in ((x, a), (z, b)):
+        side = e.centred(codes, of, F32)
+        if of.scale != larger:
+            side = e.graph.op("Mul", side, e.graph.const(F32(F64(of.scale) / larger), "multiplier"))
+        squares.append(e.graph.op("Mul", side, side))
+    length = e.graph.op("Sqrt", e.graph.op("Add", *squares))
+    steps = e.graph.op("Mul", length, e.graph.const(F32(larger / F64(y.scale)), "multiplier"))
+    return e.made(node, e.finished(node, steps, F32), layout)
+
+
 @emits("maximum", "minimum")
 def emit_extremum(e: Emitter, node: Node) -> Value:
     """Of codes on the output's grid."""

@@ -138,7 +138,7 @@ def convert_pow(call: Call) -> None:
 
 
 BINARY = {"add": "add", "sub": "sub", "mul": "mul", "multiply": "mul", "div": "div", "maximum": "maximum", "minimum": "minimum",
-          "rsub": "sub"}
+          "hypot": "hypot", "rsub": "sub"}
 
 
 @converts(*BINARY)

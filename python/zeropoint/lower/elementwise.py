@@ -124,7 +124,7 @@ def lower_prelu(context: Context, node: Node) -> None:
 
 @lowers("binary")
 def lower_binary(context: Context, node: Node) -> None:
-    """add, sub, mul, div, maximum, minimum of two values, one of which may be a constant."""
+    """add, sub, mul, div, maximum, minimum, hypot of two values, one of which may be a constant."""
     a, b = node.inputs
     kind, rank = node.attrs["kind"], len(node.outputs[0].shape)
     if a.data is not None and b.data is not None:

@@ -48,6 +48,10 @@ void check_all(const std::vector<float>& a, const std::vector<float>& b, float l
     check<binary::div>(a, b, low, high, [](float x, float y) { return x / y; });
     check<binary::maximum>(a, b, low, high, [](float x, float y) { return x > y || std::isnan(x) ? x : y; });
     check<binary::minimum>(a, b, low, high, [](float x, float y) { return x < y || std::isnan(x) ? x : y; });
+    check<binary::hypot>(a, b, low, high, [](float x, float y) {
+        const volatile float u = x * x, v = y * y;  // not contracted
+        return std::sqrt(u + v);
+    });
     check<binary::squared_difference>(a, b, low, high, [](float x, float y) { return (x - y) * (x - y); });
 }
 

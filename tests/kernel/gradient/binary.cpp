@@ -72,6 +72,7 @@ TEST_CASE("gradients of operators on two arrays: each spread over the other") {
     compare<rules::mul>([](double a, double b) { return a * b; });
     compare<rules::div>([](double a, double b) { return a / b; });
     compare<rules::squared_difference>([](double a, double b) { return (a - b) * (a - b); });
+    compare<rules::hypot>([](double a, double b) { return std::hypot(a, b); });
     compare<rules::maximum>([](double a, double b) { return std::max(a, b); });
     compare<rules::minimum>([](double a, double b) { return std::min(a, b); });
     compare<rules::prelu>([](double a, double b) { return a > 0 ? a : a * b; });
@@ -86,6 +87,13 @@ TEST_CASE("gradients of maximum and minimum: equal values share") {
     kernel::binary_gradient<zp::default_architecture, rules::minimum>(a, {1, 1, 3}, b, {1, 1, 3}, dy, {1, 1, 3}, da,
                                                                       db);
     CHECK((da[0] == 2 && da[1] == 4 && da[2] == 0 && db[0] == 2 && db[1] == 0 && db[2] == 4));
+}
+
+TEST_CASE("gradients of hypot: none where both are 0") {
+    const float a[] = {0, 3}, b[] = {0, -4}, dy[] = {7, 10};
+    float da[2], db[2];
+    kernel::binary_gradient<zp::default_architecture, rules::hypot>(a, {1, 1, 2}, b, {1, 1, 2}, dy, {1, 1, 2}, da, db);
+    CHECK((da[0] == 0 && db[0] == 0 && da[1] == 6 && db[1] == -8));
 }
 
 TEST_CASE("gradients of prelu and where") {

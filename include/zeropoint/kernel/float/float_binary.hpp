@@ -43,6 +43,12 @@ struct squared_difference {
         return difference * difference;
     }
 };
+/// sqrt(a^2 + b^2), each square and the sum rounded: infinite where a square is, above 1.8e19.
+struct hypot {
+    template <class Value> [[gnu::always_inline]] Value operator()(const Value& a, const Value& b) const noexcept {
+        return root_of_number(Value(rounded(Value(a * a)) + rounded(Value(b * b))));
+    }
+};
 using maximum = larger_of;
 using minimum = smaller_of;
 

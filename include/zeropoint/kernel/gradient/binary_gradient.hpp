@@ -7,6 +7,7 @@
 
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/kernel/elementwise/broadcast.hpp>
+#include <zeropoint/kernel/float/float_binary.hpp>
 #include <zeropoint/kernel/gradient/batch.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 
@@ -40,6 +41,16 @@ struct squared_difference {
     template <class Number> static Number by_a(const Number& a, const Number& b, const Number& dy) {
         const Number distance = a - b;
         return dy * (distance + distance);
+    }
+    template <class Number> static Number by_b(const Number& a, const Number& b, const Number& dy) {
+        return by_a(b, a, dy);
+    }
+};
+/// a / sqrt(a^2 + b^2), and 0 where both are 0: there PyTorch has a NaN.
+struct hypot {
+    template <class Number> static Number by_a(const Number& a, const Number& b, const Number& dy) {
+        const Number length = binary::hypot{}(a, b);
+        return choose_number(length > Number(0.0f), divide_numbers<Number>(Number(dy * a), length), Number(0.0f));
     }
     template <class Number> static Number by_b(const Number& a, const Number& b, const Number& dy) {
         return by_a(b, a, dy);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include <zeropoint/core/rounding.hpp>
@@ -112,6 +113,25 @@ inline std::int32_t squared_difference(std::int32_t a, const operand_grid& of_a,
     const auto d = static_cast<float>(difference);
     const auto multiplier = static_cast<float>(larger * larger / of_y.scale / 0x1p44);
     return code_of(double{float_product(float_product(d, d), multiplier)}, of_y);
+}
+
+/// One quantized length. With s the larger scale, in Number, which is float for codes of 8 bits and double for those of 16:
+///     u = Number(a_scale / s) * (a - a_zero_point), v of b likewise
+///     y = clamp(rne(sqrt(u * u + v * v) * Number(s / y_scale)) + y_zero_point, quant_min, quant_max)
+/// where each product, the sum and the root round.
+template <class Number>
+std::int32_t hypot(std::int32_t a, const operand_grid& of_a, std::int32_t b, const operand_grid& of_b,
+                   const output_grid& of_y) {
+    const double larger = std::max(of_a.scale, of_b.scale);
+    // Of two floats in double all four operations round once, when they become floats. Memory keeps doubles from being contracted.
+    const auto round = [](double x) {
+        const volatile Number rounded = static_cast<Number>(x);
+        return double{rounded};
+    };
+    const double u = round(round(of_a.scale / larger) * (a - of_a.zero_point)),
+                 v = round(round(of_b.scale / larger) * (b - of_b.zero_point));
+    const double length = round(std::sqrt(round(round(u * u) + round(v * v))));
+    return code_of(round(length * round(larger / of_y.scale)), of_y);
 }
 
 /// One quantized prelu: y = clamp(rne(float(x - x_zero_point) * m) + y_zero_point, quant_min, quant_max), where m is the

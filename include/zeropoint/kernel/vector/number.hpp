@@ -2,6 +2,7 @@
 // A number that is a float or a vector of floats: what functions are written over once, for vectors and for what is left.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <type_traits>
 
@@ -15,6 +16,10 @@ namespace zp::inline v0::kernel {
 template <class Number> [[gnu::always_inline]] inline Number divide_numbers(const Number& a, const Number& b) noexcept {
     if constexpr (std::is_arithmetic_v<Number>) return a / b;
     else return divide(a, b);
+}
+template <class Number> [[gnu::always_inline]] inline Number root_of_number(const Number& x) noexcept {
+    if constexpr (std::is_arithmetic_v<Number>) return std::sqrt(x);
+    else return square_root(x);
 }
 template <class Condition, class Number>
 [[gnu::always_inline]] inline Number choose_number(const Condition& condition, const Number& a,

@@ -44,6 +44,7 @@ template <> struct gradient_of<op::maximum> : detail::binary_gradient<kernel::bi
 template <> struct gradient_of<op::minimum> : detail::binary_gradient<kernel::binary_gradients::minimum> {};
 template <>
 struct gradient_of<op::squared_difference> : detail::binary_gradient<kernel::binary_gradients::squared_difference> {};
+template <> struct gradient_of<op::hypot> : detail::binary_gradient<kernel::binary_gradients::hypot> {};
 
 template <> struct gradient_of<op::where> {
     template <class Arch> static void backward(const gradient_operands& o) noexcept {
