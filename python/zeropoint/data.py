@@ -11,6 +11,7 @@ import numpy as np
 
 from zeropoint.errors import ZeropointError
 from zeropoint.files import array_of, arrays_in, check_finite, real_numbers
+from zeropoint.ir import NO_TABLE
 from zeropoint.lower.context import Port
 
 One = str | Path | np.ndarray
@@ -138,11 +139,15 @@ def check_integers(column: np.ndarray, port: Port) -> None:
     """Rows of a table, or a mask. Raises ZeropointError."""
     if column.dtype.kind == "f":
         raise ZeropointError(f"\"{port.name}\" takes integers, but an array of {column.dtype} came")
-    end = port.below or 2**31
-    outside = np.argwhere((column < 0) | (column >= end))
+    ends = np.full(prod(port.extents), port.below or NO_TABLE)
+    for first, rows in port.parts:
+        ends[first:] = rows
+    ends = ends.reshape(port.extents)
+    outside = np.argwhere((column < 0) | (column >= ends))
     if len(outside):
         at = tuple(outside[0])
-        raise ZeropointError(f"\"{port.name}\", input {at[0]}: expected integers from 0 to {end - 1}, found {column[at]}")
+        place = f" at {', '.join(map(str, at[1:]))}" if port.parts else ""
+        raise ZeropointError(f"\"{port.name}\", input {at[0]}: expected integers from 0 to {ends[at[1:]] - 1}{place}, found {column[at]}")
 
 
 def held_out(inputs: list[Inputs], goes_on: bool) -> tuple[list[Inputs], list[Inputs]]:

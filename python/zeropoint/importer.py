@@ -56,8 +56,13 @@ def import_torch(module: Any, example: Any, out: str | Path = ".", *, name: str 
 
     module, example = in_float32(module, example)
     graph, _ = read_module(module, example)
-    examples = [graph.examples[value.name] for value in graph.given]
-    return finish(graph, torch_runner(module), out, name, verify, force, progress, examples, stateful)
+    return finish(graph, torch_runner(module), out, name, verify, force, progress, examples_of(graph), stateful)
+
+
+def examples_of(graph: Graph) -> list[np.ndarray] | None:
+    """The arguments that a program of PyTorch was exported with; None where it does not have them all."""
+    found = [graph.examples.get(value.name) for value in graph.given]
+    return None if any(example is None for example in found) else found  # type: ignore[return-value]
 
 
 def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", verify: bool = True, force: bool = False,
@@ -112,7 +117,7 @@ def import_kind(path: Path, kind: str, out: str | Path, name: str, verify: bool,
     from zeropoint.verify import torch_runner
 
     graph, program = read_pt2(path)
-    return finish(graph, torch_runner(program.module(), True), out, name, verify, force, progress, stateful=stateful)
+    return finish(graph, torch_runner(program.module(), True), out, name, verify, force, progress, examples_of(graph), stateful)
 
 
 def is_coded(path: Path) -> bool:

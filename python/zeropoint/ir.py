@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+NO_TABLE = 2**31  # rows, as all integers of 32 bits that are no less than 0 are below it
+
 
 @dataclass(frozen=True, eq=False)
 class Coding:
@@ -148,14 +150,30 @@ class Graph:
 
     def tables(self, value: Value) -> list[int]:
         """The rows of the embeddings that an input of integers goes into."""
+        return [rows for _, rows in self.readers_of(value)]
+
+    def readers_of(self, value: Value) -> list[tuple[Node, int]]:
+        """The embeddings that an input of integers goes into, with the rows of their tables."""
         same = {id(value)}
-        found: list[int] = []
+        found: list[tuple[Node, int]] = []
         for node in self.nodes:
             if node.op in ("reshape", "permute", "identity") and id(node.inputs[0]) in same:
                 same.add(id(node.outputs[0]))
             if node.op == "embedding" and id(node.inputs[1]) in same:
-                found.append(node.inputs[0].shape[0])  # type: ignore[union-attr]
+                found.append((node, node.inputs[0].shape[0]))  # type: ignore[union-attr]
         return found
+
+    def table_parts(self, value: Value) -> list[tuple[int, int]]:
+        """Where the integers of an input go into several tables, part by part: (first, rows of the smallest table) of each run of integers
+        that have the same, in the order of the source. Empty where all have one."""
+        below = np.full(int(np.prod(value.shape)), NO_TABLE)
+        for node in self.nodes:
+            if node.op == "embedding" and node.inputs[1] is value and "first" in node.attrs:
+                first, count = node.attrs["first"], int(np.prod(node.attrs["shape"]))
+                below[first:first + count] = np.minimum(below[first:first + count], node.inputs[0].shape[0])  # type: ignore[union-attr]
+        below = np.minimum(below, min((rows for node, rows in self.readers_of(value) if "first" not in node.attrs), default=NO_TABLE))
+        starts = [0, *(np.flatnonzero(np.diff(below)) + 1).tolist()]
+        return [(at, int(below[at])) for at in starts] if len(starts) > 1 else []
 
     def consumers(self, value: Value) -> list[Node]:
         """The nodes that read a value."""

@@ -13,7 +13,9 @@ from zeropoint.errors import ZeropointError
 from zeropoint.files import text_of_header
 from zeropoint.lower.context import Port
 
-LINE = re.compile(r'//   (input|output) "(.*)": (int|float|u?int8)(?: below (\d+))? ([\dx]+), here ([\dx]+) \(axes ([\d -]+)\)')
+LINE = re.compile(r'//   (input|output) "(.*)": (int|float|u?int8)(?: below (\d+))?((?:,? below \d+ from \d+)*) ([\dx]+), here ([\dx]+) \(axes ([\d -]+)\)')
+
+PART = re.compile(r"below (\d+) from (\d+)")
 
 
 def to_memory(array: np.ndarray, port: Port) -> np.ndarray:
@@ -46,11 +48,12 @@ def ports_of(header: str | Path) -> tuple[str, list[Port], list[Port]]:
     """The network in a header that was imported, its inputs and its outputs."""
     text = text_of_header(header)
     found: dict[str, list[Port]] = {"input": [], "output": []}
-    for kind, name, number, below, extents, shape, order in LINE.findall(text):
+    for kind, name, number, below, ranges, extents, shape, order in LINE.findall(text):
         axes = tuple(int(a) for a in order.split() if a != "-")
-        found[kind].append(Port(name, tuple(map(int, extents.split("x"))),
-                                tuple(map(int, shape.split("x"))), axes, number == "int", int(below or 0),  # type: ignore[arg-type]
-                                number if number.endswith("8") else ""))
+        parts = tuple((int(first), int(rows)) for rows, first in PART.findall(ranges))
+        found[kind].append(Port(name, tuple(map(int, extents.split("x"))), tuple(map(int, shape.split("x"))), axes,  # type: ignore[arg-type]
+                                number == "int", int(below or min((rows for _, rows in parts), default=0)), number if number.endswith("8") else "",
+                                parts=parts))
     name = re.search(r"^// (\w+), made by zeropoint", text)
     if not name or not found["input"] or not found["output"]:
         raise ZeropointError(f"{header}: this header does not begin as those do that `zeropoint import` writes")

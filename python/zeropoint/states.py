@@ -103,8 +103,8 @@ def places_before(graph: Graph, value: Value) -> set[Place]:
         node, number = makers.get(id(pending.pop()), (None, 0))
         if node is not None and node.op in MOVES:
             pending.extend(given for given in node.inputs if given is not None)
-        elif node is not None and node.op == "rnn" and number:
-            places.add((id(node), number))
+        elif node is not None and node.op == "rnn" and (number or node.attrs.get("is_cell")):
+            places.add((id(node), number or 1))  # what a cell gives is its state
         else:
             return set()
     return places

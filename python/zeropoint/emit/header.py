@@ -35,7 +35,8 @@ def port_text(kind: str, port: Port) -> str:
     extents = "x".join(map(str, port.extents)) or "1"
     shape = "x".join(map(str, port.shape))
     order = " ".join(map(str, port.order)) or "-"
-    number = ("int" + (f" below {port.below}" if port.below else "")) if port.is_integer else "float"
+    bounds = ", ".join(f"below {rows} from {first}" for first, rows in port.parts) or f"below {port.below}"
+    number = ("int" + (f" {bounds}" if port.below else "")) if port.is_integer else "float"
     return f"//   {kind} {quoted(port.name)}: {port.codes or number} {extents}, here {shape} (axes {order}){port.note}"
 
 

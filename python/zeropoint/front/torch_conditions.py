@@ -72,7 +72,8 @@ def convert_index(call: Call) -> None:
     """By constant places along some axes."""
     indices = [slice(None) if i is None else i for i in call["indices"]]
     if any(isinstance(i, Value) and i.data is None for i in indices):
-        raise NotSupported("computed indices", "computed_operand")
+        raise NotSupported("the places that are taken are computed from an input, as behind an argmax; return the whole value, and take from it in "
+                           "the program, or take constant places", "computed_operand")
     chosen = tuple(i.data if isinstance(i, Value) else i for i in indices)
     take(call, call.x, np.arange(int(np.prod(call.x.shape))).reshape(call.x.shape)[chosen], call.shape)
 

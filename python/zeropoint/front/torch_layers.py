@@ -20,7 +20,7 @@ def listed(value: Any, count: int) -> list[int]:
     return values * count if len(values) == 1 else values
 
 
-@converts("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "convolution")
+@converts("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "convolution", "_convolution")
 def convert_conv(call: Call) -> None:
     """Convolutions."""
     x, weight = call.x, call["weight"]
@@ -267,3 +267,22 @@ def convert_recurrent(call: Call) -> None:
         cell=cell, hidden=params[0].shape[0] // {"lstm": 4, "gru": 3, "rnn": 1}[cell], layers=layers, bidirectional=both,
         steps=1 if call["batch_first"] and len(x.shape) == 3 else 0, parameters=parameters, first=params[0],
         projection=params[1].shape[1] if projects else 0, relu=name == "rnn_relu"), call.origin))
+
+
+@converts("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")
+def convert_cell(call: Call) -> None:
+    """A recurrent layer of one step, which gives its new states alone."""
+    name = str(call.node.target).removeprefix("aten.").split(".")[0]
+    cell, x, state = name.split("_")[0], call["input"], call["hx"]
+    if len(x.shape) != 2 or x.shape[0] != 1:
+        raise NotSupported(f"a cell sees {'x'.join(map(str, x.shape))}, and 1 x features is what a call has: the batch must be 1", "batch")
+    given = {f"{what}_l0": call[short] for what, short in (("weight_ih", "w_ih"), ("weight_hh", "w_hh"), ("bias_ih", "b_ih"), ("bias_hh", "b_hh"))}
+    if any(value is not None and value.data is None for value in given.values()):
+        raise NotSupported("a computed weight", "computed_operand")
+    states = [value if value.data is None or np.any(value.data) else None for value in (state if isinstance(state, list) else [state])]
+    h, *c = call.outputs
+    first = given["weight_ih_l0"]
+    call.graph.nodes.append(Node("rnn", [x, *states], [h, Value(f"{call.origin.name} state", h.shape), *c], dict(
+        cell=cell, hidden=h.shape[-1], layers=1, bidirectional=False, steps=0, projection=0, relu=name == "rnn_relu_cell", is_cell=True,
+        parameters={what: value.data for what, value in given.items() if value is not None},
+        first=constant(f"{first.name.removesuffix('.weight_ih')}.weight_ih_l0", first.data)), call.origin))

@@ -28,9 +28,13 @@ class Call:
         """Nodes of fx as values, all else as it is."""
         if isinstance(given, (list, tuple)):
             return [self.value(item) for item in given]
-        if hasattr(given, "op") and hasattr(given, "meta"):
+        if not (hasattr(given, "op") and hasattr(given, "meta")):
+            return given
+        if given in self.reader.values:
             return self.reader.values[given]
-        return given
+        if given in self.reader.tensors:
+            return self.reader.tensors[given]  # a number
+        raise NotSupported("a number that is computed from an input", "computed_operand")
 
     def __getitem__(self, name: str) -> Any:
         return self.args.get(name)
@@ -123,11 +127,49 @@ def convert_unary(call: Call) -> None:
         call.give("unary", [call.x], kind="clamp", min=low, max=high)
 
 
+MOVES = {"view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "slice", "select", "clone", "contiguous", "alias", "expand"}
+
+
+def is_read_as_abs(node: Any) -> bool:
+    """Whether all that reads complex numbers, however they are moved, is their absolute value."""
+    names = [(user, str(user.target).removeprefix("aten.").split(".")[0]) for user in node.users]
+    return all(name == "abs" or name in MOVES and is_read_as_abs(user) for user, name in names)
+
+
+@converts("view_as_complex")
+def convert_complex(call: Call) -> None:
+    """The root of the sum of squares at once, which is what is moved and read then."""
+    if not is_read_as_abs(call.node):
+        raise NotSupported("complex numbers of which more than the absolute value is read; compute with real and imaginary parts")
+    call.give("reduce", [call.x], kind="l2", axes=[len(call.x.shape) - 1], keepdim=False)
+
+
+LOGARITHMS = {"log2": 1 / np.log(2.0), "log10": 1 / np.log(10.0)}  # a factor of the natural one
+
+
+@converts(*LOGARITHMS, "log1p", "exp2", "expm1")
+def convert_logarithm(call: Call) -> None:
+    """By the natural logarithm and exponential."""
+    op, x = str(call.node.target).removeprefix("aten.").split(".")[0], call.x
+    if op == "exp2":
+        call.give("unary", [call.make("binary", [x, constant("", np.float32(np.log(2.0)))], x.shape, kind="mul")], kind="exp")
+    elif op == "expm1":
+        call.give("binary", [call.make("unary", [x], x.shape, kind="exp"), constant("", np.float32(1))], kind="sub")
+    elif op == "log1p":
+        call.give("unary", [call.make("binary", [x, constant("", np.float32(1))], x.shape, kind="add")], kind="log")
+    else:
+        call.give("binary", [call.make("unary", [x], x.shape, kind="log"), constant("", np.float32(LOGARITHMS[op]))], kind="mul")
+
+
 @converts("pow")
 def convert_pow(call: Call) -> None:
-    """By a constant."""
+    """By a constant, or of a positive one."""
     kinds = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
     exponent = call["exponent"]
+    if isinstance(exponent, Value) and isinstance(call["self"], (int, float)) and call["self"] > 0:
+        scaled = call.make("binary", [exponent, constant("", np.float32(np.log(call["self"])))], exponent.shape, kind="mul")
+        call.give("unary", [scaled], kind="exp")
+        return
     if isinstance(exponent, (int, float)) and float(exponent) in kinds:
         call.give("unary", [call.x], kind=kinds[float(exponent)])
     elif exponent == 3:
@@ -198,6 +240,8 @@ def convert_extremum(call: Call) -> None:
           "native_dropout", "alpha_dropout")
 def convert_nothing(call: Call) -> None:
     """What inference does not have."""
+    if (call["train"] or call["training"]) and call["p"]:
+        raise NotSupported("a dropout that eval() leaves on; pass training=self.training to F.dropout")
     call.same()
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from zeropoint.errors import ZeropointError, need
 from zeropoint.front.modules import inside
+from zeropoint.front.torch_modules import exportable, name_of, names_by_memory, refuse_other_outputs
 from zeropoint.ir import Graph, Origin, Value, constant
 
 
@@ -27,9 +28,9 @@ FILLS: dict[str, float | None] = {"new_zeros": 0, "new_ones": 1, "new_full": Non
 class TorchReader:
     """State of reading one exported program."""
 
-    def __init__(self, program: Any, title: str) -> None:
+    def __init__(self, program: Any, title: str, memory: dict[int, str]) -> None:
         self.torch = need("torch", "torch")
-        self.program = program
+        self.program, self.memory = program, memory
         self.graph = Graph(title=title)
         self.values: dict[Any, Any] = {}  # a node of fx to a Value, or to a list of Values
         self.tensors: dict[Any, Any] = {}  # of nodes that are known
@@ -44,7 +45,9 @@ class TorchReader:
         state = {**self.program.state_dict, **self.program.constants}
         for node in self.program.graph.nodes:
             if node.op == "placeholder" and node.name in names:
-                self.know(node, state[names[node.name]], names[node.name])
+                tensor = state[names[node.name]]
+                is_tensor = isinstance(tensor, self.torch.Tensor)
+                self.know(node, tensor, self.memory.get(tensor.data_ptr() if is_tensor else 0, names[node.name]))
             elif node.op == "placeholder":
                 self.input(node)
             elif node.op == "get_attr":
@@ -220,9 +223,10 @@ def unusual_names(module: Any) -> str:
     return f"; rename the modules called {', '.join(found)}" if found else ""
 
 
-def read_program(program: Any, title: str) -> Graph:
-    """A graph of an exported program whose operators are decomposed."""
-    reader = TorchReader(program, title)
+def read_program(program: Any, title: str, names: dict[int, str] | None = None) -> Graph:
+    """A graph of an exported program whose operators are decomposed. names: of tensors that the program has as constants without one, by
+    where they lie in memory."""
+    reader = TorchReader(program, title, names or {})
     reader.examples = [e for e in leaves_of(getattr(program, "example_inputs", None))]
     graph = reader.read()
     graph.program = program
@@ -290,17 +294,19 @@ def read_module(module: Any, example: Any) -> tuple[Graph, Any]:
     try:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
+            refuse_other_outputs(module, args, named)
             try:
-                program = torch.export.export(module, args, named, strict=False)
+                whole, args, named = exportable(module, args, named)
+                program = torch.export.export(whole, args, named, strict=False)
                 program = program.run_decompositions({})
             except Exception as error:
-                raise ZeropointError(f"torch.export does not export {type(module).__name__}: {error}"
+                raise ZeropointError(f"torch.export does not export {name_of(module)}: {error}"
                                      + unusual_names(module)) from error
-        graph = read_program(program, type(module).__name__)
+        graph = read_program(program, name_of(module), names_by_memory(module))
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
         module.train(was_training)
-    graph.source = f"{type(module).__name__}, torch {torch.__version__}"
+    graph.source = f"{name_of(module)}, torch {torch.__version__}"
     return graph, program
 
 
@@ -335,6 +341,9 @@ def refuse_pickles(path: Path) -> None:
         raise ZeropointError(f"{path}: this is no file of torch.export.save; {clean}")
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
+        if any("/code/" in name for name in names):
+            raise ZeropointError(f"{path}: this is TorchScript; it needs an example of its inputs, and runs when it is loaded. Where you trust it:\n"
+                                 f"    zeropoint.from_torch(torch.jit.load(\"{path}\"), example, \"out/\")")
         if any(name.endswith("data.pkl") for name in names):
             raise ZeropointError(f"{path}: this is a pickled module or state dict; {clean}")
         for name in names:

@@ -36,7 +36,8 @@ class Port:
     """An input or output of the model: its extents in the source, its shape here, and the order of axes between them.
 
     order: the axes of the source in the order of memory, those of extent 1 left out. below: of indices, the rows of the
-    smallest table that they go into.
+    smallest table that they go into; parts: (first, rows) of each range of them, in the order of the source, where these go into several
+    tables.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Port:
     below: int = 0
     codes: str = ""  # int8, uint8: of an int8 network that takes or gives codes there
     note: str = ""   # of such codes: their scale and zero point
+    parts: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass
@@ -450,7 +452,8 @@ def lower_with(graph: Graph, layouts: list[Layout]) -> Lowered:
         row = context.row(None, [], layout.shape, value.name, "input")
         context.set(value, Val(row, layout))
         below = min(graph.tables(value), default=2 if value.is_mask else 0)
-        context.result.inputs.append(replace(port_of(value, layout), below=below))
+        parts = tuple(graph.table_parts(value)) if value.is_integer else ()
+        context.result.inputs.append(replace(port_of(value, layout), below=below, parts=parts))
     for node in graph.nodes:
         context.origin, context.op = node.origin, node.op
         try:
