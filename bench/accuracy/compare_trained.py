@@ -9,7 +9,8 @@
 Wheels of trained_networks.py are downloaded once (270 MB), imported once, calibrated and judged on inputs that trained_inputs.py makes
 from fixed seeds, other ones for calibration than for judging. A line is a row of the table of docs/accuracy.md: parameters in float
 and in int8, the SNR of each output (all values of all calls, to their difference from float), and how often the result is float's.
-ONNX Runtime: QDQ, unsigned activations, weights per channel, minimum and maximum, the same inputs; where one of its steps fails, the error's first words.
+ONNX Runtime: QDQ, unsigned activations, weights per channel, minimum and maximum, the same inputs; where one of its steps fails, the error's first words. It
+does not read MediaPipe's networks, which are TensorFlow Lite's.
 """
 
 from __future__ import annotations
@@ -194,7 +195,7 @@ def main() -> int:
         qconfigs = network.qconfigs if options.qconfigs is None else options.qconfigs
         header = imported(network, material, options.folder) if qconfigs else None
         rows = [lambda qconfig=qconfig: with_zeropoint(network, material, header, qconfig) for qconfig in qconfigs]
-        if not options.no_onnxruntime:
+        if not options.no_onnxruntime and material.model.suffix == ".onnx":
             rows.append(lambda: with_onnxruntime(network, material))
         for row in rows:
             start = time.perf_counter()

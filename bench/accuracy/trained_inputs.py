@@ -201,6 +201,12 @@ def vowel(t: np.ndarray, rate: int, rng: np.random.Generator) -> np.ndarray:
     return sound * rng.uniform(0.05, 0.3)
 
 
+def recordings(count: int, samples: int, seed: int) -> Sequences:
+    """Sounds at 16 kHz, from -1 to 1."""
+    rng = np.random.default_rng(seed)
+    return alone([speech(samples / 16000, 16000, rng)[:samples] for _ in range(count)])
+
+
 def speech_frames(seconds: list[float], seed: int) -> Sequences:
     """Sequences at 16 kHz in frames of 512 samples with the 64 before them; the network's state follows."""
     rng = np.random.default_rng(seed)

