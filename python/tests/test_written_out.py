@@ -104,7 +104,7 @@ class Magnitudes(nn.Module):
         halves = torch.sqrt(real ** 2 + imaginary * imaginary)
         pairs = x.reshape(1, 6, 2, *x.shape[2:])
         return torch.cat([halves, pairs.pow(2).sum(2).sqrt(), (pairs ** 2).sum(2, keepdim=True).sqrt().flatten(1, 2),
-                          torch.linalg.vector_norm(pairs, dim=2), torch.hypot(real, imaginary), (x[:, :1] ** 2 + 1).sqrt()], 1)
+                          torch.linalg.vector_norm(pairs, dim=2), torch.hypot(real, imaginary), (x[:, :1] ** 2 + 1).sqrt().flip(3).abs()], 1)
 
 
 CASES = [("fast_variance_last", FastVariance(2), (1, 6, 10), ["layer_norm", "linear"]),
@@ -112,7 +112,7 @@ CASES = [("fast_variance_last", FastVariance(2), (1, 6, 10), ["layer_norm", "lin
          ("two_passes", TwoPasses(), (1, 6, 10), ["layer_norm", "linear"]),
          ("softmax", Softmax(), (1, 6, 10), ["linear", "softmax"]),
          ("affine", Affine(), (1, 4, 8, 9), ["conv2d", "hardswish", "conv2d", "hardswish", "conv_transpose2d", "relu", "conv2d"]),
-         ("magnitudes", Magnitudes(), (1, 4, 8, 9), ["conv2d", *["chunk", "chunk", "hypot"] * 4, "hypot", "slice", "square", "add_scalar", "sqrt", "concat"]),
+         ("magnitudes", Magnitudes(), (1, 4, 8, 9), ["conv2d", *["chunk", "chunk", "hypot"] * 4, "hypot", "slice", "square", "add_scalar", "sqrt", "flip", "concat"]),
          ("padded", Padded(), (1, 4, 8, 9), ["tanh", "add_scalar", "conv2d"])]
 
 

@@ -84,6 +84,25 @@ def no_bound(r: Rewriter, node: Node) -> bool:
     return False
 
 
+# Functions that give nothing below 0, by the operator that has them, and what moves values.
+NOT_NEGATIVE = {"unary": {"abs", "square", "sqrt", "relu", "relu6", "sigmoid", "hard_sigmoid", "exp", "softplus"},
+                "binary": {"hypot"}, "reduce": {"l2", "sum_square"}}
+MOVES = ("identity", "reshape", "permute", "slice", "expand", "flip", "roll")
+
+
+def no_sign(r: Rewriter, node: Node) -> bool:
+    """|x| of what is never below 0, as of the magnitude of complex numbers."""
+    if node.op != "unary" or node.attrs["kind"] != "abs":
+        return False
+    made = r.maker.get(id(node.inputs[0]))
+    while made is not None and made.op in MOVES:
+        made = r.maker.get(id(made.inputs[0]))
+    if made is None or made.attrs.get("kind") not in NOT_NEGATIVE.get(made.op, ()):
+        return False
+    r.replace(node, "identity", [node.inputs[0]])
+    return True
+
+
 def join_bias(r: Rewriter, node: Node) -> bool:
     """A linear layer without a bias and the constant vector that is added behind it."""
     if node.op != "binary" or node.attrs["kind"] != "add":
@@ -213,7 +232,7 @@ def grow_concat(r: Rewriter, node: Node) -> bool:
     return True
 
 
-PATTERNS: list[Pattern] = [no_bound, join_bias, hard_gate, hard_swish, gates, gelu, grow_concat]
+PATTERNS: list[Pattern] = [no_bound, no_sign, join_bias, hard_gate, hard_swish, gates, gelu, grow_concat]
 
 
 def drop_identities(graph: Graph) -> None:
