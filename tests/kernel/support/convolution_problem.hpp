@@ -42,7 +42,9 @@ struct odd_saturating_operations : portable_operations<2, 3, 2> {
         int16 sums;
         for (int i = 0; i != 2 * lanes; ++i) {
             const int first = i % 2 * 2;
-            const int sum = a.value[first] * b.value[2 * i] + a.value[first + 1] * b.value[2 * i + 1];
+            int sum = a.value[first] * b.value[2 * i] + a.value[first + 1] * b.value[2 * i + 1];
+            // Clang 19 and 21 make vectors of AVX-512 of these, and of some lanes others' sums.
+            asm("" : "+r"(sum));
             sums.value[i] = static_cast<std::int16_t>(sum < -32768 ? -32768 : sum > 32767 ? 32767 : sum);
         }
         return sums;
