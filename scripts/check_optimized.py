@@ -4,9 +4,10 @@
 
     scripts/check_optimized.py                  all: a quarter of an hour of processor time
     scripts/check_optimized.py --in-turn        one file of twelve, the next ones in the next run, and those that changed
+    scripts/check_optimized.py --compiler clang-19      all, by one of the compilers that scripts/compilers/run.py --install gets
 
 The preset test compiles them at -Og, the preset release at -O3. GCC 12 stored transposed bytes as it had loaded them at -O2 alone, where a
-library under ours looked at them through a pointer that may not alias them.
+library under ours looked at them through a pointer that may not alias them; Clang 19 and 21 made wrong vectors of AVX-512 of what a test emulates.
 """
 import argparse
 import concurrent.futures
@@ -41,10 +42,24 @@ def chosen(options: argparse.Namespace) -> list[pathlib.Path]:
     return taken
 
 
+def downloaded(name: str) -> list[str]:
+    """The command of one of the compilers of scripts/compilers."""
+    sys.path[:0] = [str(ROOT / "scripts" / folder) for folder in ("compilers", "architectures")]
+    from debian_compilers import COMPILERS
+
+    found = next((compiler for compiler in COMPILERS if compiler.name == name), None)
+    if found is None:
+        sys.exit(f"no compiler is named {name}; there are {', '.join(compiler.name for compiler in COMPILERS)}")
+    if not found.ready():
+        sys.exit(f"{name} is not there: scripts/compilers/run.py --install --only {name} gets it")
+    return [*found.command(), "-static"]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--include-flags", default=ROOT / "build" / "test" / "test_include_flags.txt", type=pathlib.Path)
     parser.add_argument("--in-turn", action="store_true")
+    parser.add_argument("--compiler", help="default: CXX, or g++")
     parser.add_argument("--jobs", type=int, default=2)
     changes.add_options(parser)
     options = parser.parse_args()
@@ -52,7 +67,7 @@ def main() -> int:
         parser.error(f"no {options.include_flags}: configure first, with cmake --preset test")
     files = chosen(options)
     units = min(UNITS, len(files))
-    command = [os.environ.get("CXX", "g++"), *FLAGS, f"@{options.include_flags}"]
+    command = [*(downloaded(options.compiler) if options.compiler else [os.environ.get("CXX", "g++")]), *FLAGS, f"@{options.include_flags}"]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         sources = [folder / "main.cpp", *(folder / f"{unit}.cpp" for unit in range(units))]
