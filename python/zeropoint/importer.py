@@ -25,8 +25,7 @@ from zeropoint.states import FRAMES, Stateful, keep_states, notes_of, of_sequenc
 # What the head comment says of patterns that became one layer.
 PATTERNS = {"attention": "attention", "masked": "masked softmax", "rms_norm": "RMS norm", "layer_norm": "layer norm", "gelu": "GELU",
             "gelu_tanh": "GELU (tanh)", "gates": "gated activation", "hard_gate": "hard sigmoid", "hard_swish": "hard swish",
-            "magnitude": "magnitude",
-            "softmax": "softmax"}
+            "magnitude": "magnitude", "softmax": "softmax"}
 
 
 @dataclass

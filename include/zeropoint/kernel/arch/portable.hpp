@@ -174,7 +174,7 @@ protected:
         sum = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum) + static_cast<std::uint32_t>(dot));
 #if defined(__clang__) && __clang_major__ >= 18 && __clang_major__ <= 20 && defined(__AVX512F__)
         // Clang 19 makes vectors of such sums by its SLP vectorizer, some lanes of which are others' sums: at -O2 in depthwise
-        // windows (-fno-slp-vectorize, -O3 and AVX2 are right, and so are Clang 14 and 21).
+        // convolutions (-fno-slp-vectorize, -O3 and AVX2 are right, and so are Clang 14 and 21; 18 and 20 were not tried).
         asm("" : "+r"(sum));
 #endif
     }
