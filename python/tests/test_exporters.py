@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from zeropoint.cli import main
 from zeropoint.errors import ImportRefused, ZeropointError
+from zeropoint.front.onnx_reader import OnnxReader
 from zeropoint.importer import import_file, verify_file
 from zeropoint.ports import ports_of
 
@@ -101,10 +102,49 @@ def test_extents_that_exporters_write(tmp_path: Path) -> None:
              helper.make_node("Mul", ["a", "b"], ["y"])]
     path = written(tmp_path / "model.onnx", nodes, [info("x", [-1, 3, -1, -1])], [info("y", [1, None])],
                    [weights("w", 4, 3, 3, 3), tensor("low", -np.inf)])
-    with pytest.raises(ImportRefused, match="give it with --input 1x3x\\?x\\?"):
+    with pytest.raises(ImportRefused, match=r"1 node of 1 kind .*\n.*: axes 2 \(\?\) and 3 \(\?\) have no extent; give them with --input 1x3x\?x\?"):
         import_file(path, tmp_path)
     made = import_file(path, tmp_path, input_shapes={"": (1, 3, 8, 9)})
     assert made.result.difference <= 1e-5 and "struct model" in made.header.read_text()
+
+
+def test_extents_of_an_example(tmp_path: Path) -> None:
+    """A file that fixes those of the example it was made with, a batch too, is imported with others where its nodes allow them."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["a"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["a"], ["y"])]
+    inside = [info("a", [10, 4, 8, 8])]
+    path = written(tmp_path / "net.onnx", nodes, [info("x", [10, 3, 8, 8])], [info("y", [10, 4, 8, 8])], [weights("w", 4, 3, 3, 3)])
+    model = onnx.load(str(path))
+    model.graph.value_info.extend(inside)
+    onnx.save(model, str(path))
+    with pytest.raises(ImportRefused, match="10x3x8x8: the batch must be 1.*or of ONNX with --input 1x3x8x8"):
+        import_file(path, tmp_path)
+    made = import_file(path, tmp_path, input_shapes={"": (1, 3, 12, 10)})
+    assert made.result.difference <= 1e-5 and 'The input "x" is of 10x3x8x8 in the file.' in made.header.read_text()
+    assert verify_file(made.header, path, {"x": (1, 3, 12, 10)}).passed
+    with pytest.raises(ImportRefused, match="a convolution of 3 channels over a value of 5"):
+        import_file(path, tmp_path, input_shapes={"": (1, 5, 8, 8)})
+
+    nodes.append(helper.make_node("Add", ["y", "all"], ["z"], name="behind"))
+    path = written(tmp_path / "fixed.onnx", nodes, [info("x", [10, 3, 8, 8])], [info("z", [10, 4, 8, 8])], [weights("w", 4, 3, 3, 3), weights("all", 4, 8, 8)])
+    with pytest.raises(ZeropointError, match=r"--input 1x3x9x9: x has extents of its own, for which nodes behind it were made \(Add behind\); make"):
+        import_file(path, tmp_path, input_shapes={"": (1, 3, 9, 9)})
+
+
+def test_weights_of_shared_modules(tmp_path: Path) -> None:
+    """Exporters copy them by Identity: here all are one array, and the model whose shapes are inferred again and again has none of them."""
+    nodes = [helper.make_node("Identity", ["w"], [f"w{i}"]) for i in range(8)]
+    nodes += [helper.make_node("MatMul", [f"x{i}" if i else "x", f"w{i}"], [f"x{i + 1}"]) for i in range(8)]
+    path = written(tmp_path / "net.onnx", nodes, [info("x", [1, 100])], [info("x8", [1, 100])], [weights("w", 100, 100)])
+    reader = OnnxReader(onnx.load(str(path)), "net", {})
+    assert all(np.shares_memory(reader.values[f"w{i}"].data, reader.values["w"].data) for i in range(8)) and reader.model.ByteSize() < 4000
+
+
+def test_parts_without_elements(tmp_path: Path) -> None:
+    """Of a concat, as padding by nothing."""
+    nodes = [helper.make_node("ConstantOfShape", ["extents"], ["none"]), helper.make_node("Gemm", ["x", "w"], ["a"]),
+             helper.make_node("Concat", ["a", "none"], ["b"], axis=1), helper.make_node("Concat", ["none", "b", "a"], ["y"], axis=1)]
+    path = written(tmp_path / "net.onnx", nodes, [info("x", [1, 5])], [info("y", [1, 6])], [weights("w", 5, 3), tensor("extents", [1, 0], np.int64)])
+    assert import_file(path, tmp_path).result.difference <= 1e-6
 
 
 def test_small_shares_of_a_sigmoid(tmp_path: Path) -> None:

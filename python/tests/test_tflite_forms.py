@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("ai_edge_litert")
-from tflite_models import Model, options, sparse  # noqa: E402
+from tflite_models import Model, options, s, sparse  # noqa: E402
 
 from zeropoint.errors import ImportRefused, ZeropointError  # noqa: E402
 from zeropoint.front.tflite_sparse import dense_of  # noqa: E402
@@ -75,3 +75,111 @@ def test_custom_operators(padding: int, tmp_path: Path) -> None:
     assert made.result.difference <= 1e-6 and "zp::conv_transpose2d<" in made.header.read_text()
     with pytest.raises(ImportRefused, match="CUSTOM TransformLandmarks x1"):
         import_file(custom(tmp_path / "other.tflite", "TransformLandmarks", padding), tmp_path / "out")
+
+
+class Kept(Model):
+    """A model with variables, whose first values a subgraph of their own assigns."""
+
+    def __init__(self, first: dict[str, np.ndarray]) -> None:
+        super().__init__()
+        self.main = self.graph
+        self.graph = type(self.main)()
+        self.graph.tensors, self.graph.operators = [], []
+        for name, data in first.items():
+            self.operator("ASSIGN_VARIABLE", [self.handle(name), self.constant(name + ".first", data)], [])
+        once, self.graph = self.graph, self.main
+        once.inputs = once.outputs = np.zeros(0, np.int32)
+        self.model.subgraphs.append(once)
+        self.operator("CALL_ONCE", [], [], options("CallOnce", initSubgraphIndex=1))
+
+    def handle(self, name: str) -> int:
+        """A tensor that stands for a variable."""
+        made = self.tensor(name + ".handle", (), None, "RESOURCE")
+        self.operator("VAR_HANDLE", [], [made], options("VarHandle", container="", sharedName=name))
+        return made
+
+
+def kept(path: Path) -> Path:
+    """The last three rows of four are kept; of a sum what comes out; of the input the input; of a gain nothing."""
+    first = {"rows": np.zeros((1, 3, 4), np.float32), "sum": np.full((1, 4, 4), 2, np.float32), "before": np.zeros((1, 1, 4), np.float32),
+             "gain": random.standard_normal((1, 4, 4)).astype(np.float32)}
+    model = Kept(first)
+    x, window, last = model.tensor("x", (1, 1, 4)), model.tensor("window", (1, 4, 4)), model.tensor("last", (1, 3, 4))
+    total, scaled, twice, y, moved, both = (model.tensor(name, (1, 4, 4)) for name in ("total", "scaled", "twice", "y", "moved", "both"))
+    read = {name: model.tensor(name + ".read", data.shape) for name, data in first.items()}
+    for name, index in read.items():
+        model.operator("READ_VARIABLE", [model.handle(name)], [index], options("ReadVariable"))
+    model.operator("CONCATENATION", [read["rows"], x], [window], options("Concatenation", axis=1))
+    begin, end, step = (model.constant(name, np.array(at, np.int32)) for name, at in (("b", [0, 1, 0]), ("e", [1, 4, 4]), ("s", [1, 1, 1])))
+    model.operator("STRIDED_SLICE", [window, begin, end, step], [last], options("StridedSlice"))
+    model.operator("ASSIGN_VARIABLE", [model.handle("rows"), last], [])
+    model.operator("ADD", [window, read["sum"]], [total], options("Add"))
+    model.operator("ASSIGN_VARIABLE", [model.handle("sum"), total], [])
+    again = model.tensor("again", (1, 4, 4))
+    model.operator("READ_VARIABLE", [model.handle("sum")], [again], options("ReadVariable"))
+    model.operator("MUL", [again, read["gain"]], [scaled], options("Mul"))
+    model.operator("TANH", [scaled], [moved])
+    model.operator("MUL", [moved, window], [twice], options("Mul"))
+    model.operator("ADD", [twice, read["before"]], [both], options("Add"))
+    model.operator("ASSIGN_VARIABLE", [model.handle("before"), x], [])
+    model.operator("TANH", [both], [y])
+    return model.write(path, [x], [y, total])
+
+
+def test_variables(tmp_path: Path) -> None:
+    """They are inputs and outputs, whose values LiteRT keeps between the calls of the file as it is; read again, they are what they were given."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    from zeropoint.front.litert import LitertSource
+    from zeropoint.front.tflite_reader import read_tflite
+
+    path = kept(tmp_path / "net.tflite")
+    made = import_file(path, tmp_path / "out")
+    text = made.header.read_text()
+    assert made.result.difference <= 1e-6
+    assert '"sum" is a variable of the source: each call but the first, of 2 everywhere, is given what came out as "sum.next".' in text
+    assert '"rows" is a variable of the source: each call but the first, of 0 everywhere, ' in text and 'input "gain' not in text
+    graph, reader = read_tflite(path)
+    source, whole = LitertSource(reader, graph), Interpreter(model_content=path.read_bytes())
+    whole.allocate_tensors()
+    names = [value.name for value in graph.outputs]
+    states = {"rows": np.zeros((1, 3, 4), np.float32), "sum": np.full((1, 4, 4), 2, np.float32), "before": np.zeros((1, 1, 4), np.float32)}
+    for _ in range(4):
+        x = random.standard_normal((1, 1, 4)).astype(np.float32)
+        whole.set_tensor(whole.get_input_details()[0]["index"], x)
+        whole.invoke()
+        outputs = dict(zip(names, source(graph, {"x": x, **states})))
+        for detail in whole.get_output_details():
+            assert np.allclose(whole.get_tensor(detail["index"]), outputs[{"y": "y", "total": "total"}[detail["name"]]], atol=1e-6)
+        states = {name: outputs[f"{name}.next"] for name in states}
+
+
+def test_first_values_that_are_computed(tmp_path: Path) -> None:
+    """Have a sentence."""
+    model = Kept({"kept": np.zeros((1, 4), np.float32)})
+    once = model.model.subgraphs[1]
+    model.graph = once
+    changed = model.tensor("changed", (1, 4))
+    model.operator("NEG", [int(once.operators[-1].inputs[1])], [changed])
+    once.operators[-2].inputs = np.array([once.operators[-2].inputs[0], changed], np.int32)
+    once.operators[-2:] = once.operators[:-3:-1]
+    model.graph = model.main
+    x, read, y = (model.tensor(name, (1, 4)) for name in ("x", "read", "y"))
+    model.operator("READ_VARIABLE", [model.handle("kept")], [read], options("ReadVariable"))
+    model.operator("ADD", [read, x], [y], options("Add"))
+    with pytest.raises(ImportRefused, match="NEG x1 .computed_operand.: the first values of variables are computed; they must be constants"):
+        import_file(model.write(tmp_path / "net.tflite", [x], [y]), tmp_path / "out")
+
+
+def test_codes_of_another_sign(tmp_path: Path) -> None:
+    """An int8 network that gives uint8 gives int8 here, and says so."""
+    model = Model()
+    x, y, shifted = model.tensor("x", (1, 4), None, "INT8"), model.tensor("y", (1, 4), None, "INT8"), model.tensor("out", (1, 4), None, "UINT8")
+    for index, scale, zero in ((x, 0.05, 3), (y, 1 / 256, -128), (shifted, 1 / 256, 0)):
+        about = s.QuantizationParametersT()
+        about.scale, about.zeroPoint = np.array([scale], np.float32), np.array([zero], np.int64)
+        model.graph.tensors[index].quantization = about
+    model.operator("LOGISTIC", [x], [y])
+    model.operator("QUANTIZE", [y], [shifted], options("Quantize"))
+    made = import_file(model.write(tmp_path / "net.tflite", [x], [shifted]), tmp_path / "out")
+    assert made.result.differing == 0 and 'Codes of the output "out" are those of the source minus 128.' in made.header.read_text()

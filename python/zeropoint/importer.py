@@ -106,11 +106,12 @@ def import_kind(path: Path, kind: str, out: str | Path, name: str, verify: bool,
             source = runner_of_weights(path, graph)
         return finish(graph, source, out, name, verify, force, progress)
     if kind == "onnx":
+        from zeropoint.front.onnx_extents import changed_file
         from zeropoint.front.onnx_reader import read_onnx
         from zeropoint.verify import onnx_runner
 
         graph = read_onnx(path, input_shapes, input_values)
-        runner = onnx_runner(path, input_values) if verify else None
+        runner = onnx_runner(path, input_values, changed_file(path, input_shapes)) if verify else None
         return finish(graph, runner, out, name, verify, force, progress, stateful=stateful)
     from zeropoint.front.torch_reader import read_pt2
     from zeropoint.verify import torch_runner
@@ -145,7 +146,7 @@ def runner_of_weights(path: Path, graph: Graph) -> Any:
 def has_codes(path: Path) -> bool:
     """Whether an ONNX file has an operator of codes."""
     from zeropoint.front.onnx_dequantized import is_quantized
-    from zeropoint.front.onnx_reader import loaded
+    from zeropoint.front.onnx_extents import loaded
 
     return is_quantized(loaded(path))
 
@@ -163,16 +164,18 @@ def read_dequantized(path: Path, kind: str, input_shapes: dict[str, tuple[int, .
         raise ZeropointError(f"{path}: --dequantize is for ONNX and TensorFlow Lite")
     from zeropoint.errors import need
     from zeropoint.front.onnx_dequantized import dequantized
-    from zeropoint.front.onnx_reader import loaded, read_onnx
+    from zeropoint.front.onnx_extents import change_extents, changed_file, loaded
+    from zeropoint.front.onnx_reader import read_onnx
     from zeropoint.verify import onnx_runner
 
     original = loaded(path)
+    change_extents(original, input_shapes or {})
     if not has_codes(path):
         raise ZeropointError(f"{path}: --dequantize is for models with codes, and this one has none; import it without")
     model = dequantized(need("onnx", "onnx"), original)
     content = model.SerializeToString()
     graph = read_onnx(path, input_shapes, input_values, instead=model)
-    return graph, QuantizedSource(onnx_runner(path, input_values, content), onnx_runner(path, input_values)) if verify else None
+    return graph, QuantizedSource(onnx_runner(path, input_values, content), onnx_runner(path, input_values, changed_file(path, input_shapes))) if verify else None
 
 
 def read_coded(path: Path, kind: str, input_shapes: dict[str, tuple[int, ...]] | None) -> tuple[Graph, Any]:
@@ -266,9 +269,11 @@ def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, t
             return verify_coded(graph, source, header, name, progress)
         runner = runner_of_weights(model, graph) if kind == "onnx" else source
     elif kind == "onnx":
+        from zeropoint.front.onnx_extents import changed_file
         from zeropoint.front.onnx_reader import read_onnx
 
-        graph, runner = read_onnx(model, input_shapes, input_values), onnx_runner(model, input_values)
+        graph = read_onnx(model, input_shapes, input_values)
+        runner = onnx_runner(model, input_values, changed_file(model, input_shapes))
     else:
         from zeropoint.front.torch_reader import read_pt2
 

@@ -232,7 +232,20 @@ def grow_concat(r: Rewriter, node: Node) -> bool:
     return True
 
 
-PATTERNS: list[Pattern] = [no_bound, no_sign, join_bias, hard_gate, hard_swish, gates, gelu, grow_concat]
+def join_nothing(r: Rewriter, node: Node) -> bool:
+    """cat(a, b) where b has no elements, as of padding by 0 that an example has made."""
+    if node.op != "concat":
+        return False
+    left = [value for value in node.inputs if value is not None and 0 not in value.shape]
+    if not left or len(left) == len(node.inputs):
+        return False
+    if len(left) == 1:
+        r.replace(node, "identity", left)  # type: ignore[arg-type]
+    node.inputs = left  # type: ignore[assignment]
+    return True
+
+
+PATTERNS: list[Pattern] = [no_bound, no_sign, join_nothing, join_bias, hard_gate, hard_swish, gates, gelu, grow_concat]
 
 
 def drop_identities(graph: Graph) -> None:

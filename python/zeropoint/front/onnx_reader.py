@@ -11,42 +11,13 @@ from typing import Any
 import numpy as np
 
 from zeropoint.errors import FOLLOWS, Problem, ImportRefused, ZeropointError, need
-from zeropoint.files import sentence_of
 from zeropoint.front.modules import inside
 from zeropoint.front.onnx_branches import both_branches, taken_branch
+from zeropoint.front.onnx_extents import change_extents, check_shapes, fits, inputs_of, loaded, text_of
 from zeropoint.ir import Graph, Node, Origin, Value, constant
 
 MOST_FOLDED = 64 << 20  # values: no constant larger than this is made
-
-
-def check_shapes(inputs: list[Any], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Raises ZeropointError where extents are given that no input can have; those without a name are for every input of their rank
-    that they fit."""
-    ranks = {given.name: len(given.type.tensor_type.shape.dim) for given in inputs}
-    for name, extents in shapes.items():
-        text = "x".join(map(str, extents))
-        if min(extents) < 1:
-            raise ZeropointError(f"--input {text}: expected extents of at least 1")
-        if name and name not in ranks:
-            raise ZeropointError(f"--input {name}={text}: this model has no such input; it has {', '.join(ranks)}")
-        if len(extents) not in ([ranks[name]] if name else ranks.values()):
-            raise ZeropointError(f"--input {text}: expected {' or '.join(sorted({str(ranks[n]) for n in ([name] if name else ranks)}))} "
-                                 f"extents, found {len(extents)}")
-        fixed = [given for given in inputs if given.name == name or not name and ranks[given.name] == len(extents)]
-        if not any(fits(given, extents) for given in fixed):
-            own = text_of(fixed[0].type.tensor_type.shape.dim)
-            raise ZeropointError(f"--input {text}: {fixed[0].name} has extents of its own, {own}; make the model with those that you want")
-
-
-def fits(given: Any, extents: tuple[int, ...]) -> bool:
-    """Whether an input can have these extents."""
-    dims = given.type.tensor_type.shape.dim
-    return len(dims) == len(extents) and all(dim.dim_value <= 0 or dim.dim_value == wanted for dim, wanted in zip(dims, extents))
-
-
-def text_of(dims: Any) -> str:
-    """Extents as --input has them; some exporters write -1 where there is none."""
-    return "x".join(str(dim.dim_value) if dim.dim_value > 0 else "?" for dim in dims)
+MOST_TOLD = 4096  # values: of larger constants the inference of shapes, which copies the model each time, is told the extents alone
 
 
 class OnnxReader:
@@ -70,26 +41,24 @@ class OnnxReader:
             raise ZeropointError("this ONNX graph has no outputs")
         if model.functions:
             model = need("onnx.inliner", "onnx").inline_local_functions(model)
-        known = {tensor.name for tensor in model.graph.initializer}
-        inputs = [given for given in model.graph.input if given.name not in known]
+        inputs = inputs_of(model)
         check_shapes(inputs, input_shapes)
         problems = []
         for given in inputs:
             dims = given.type.tensor_type.shape.dim
             wanted = input_shapes.get(given.name, input_shapes.get("", ()))
             is_given = bool(wanted) and fits(given, wanted)
-            for i, dim in enumerate(dims):
-                if is_given:
-                    dim.ClearField("dim_param")
-                    dim.dim_value = wanted[i]
-                elif not dim.HasField("dim_value") or dim.dim_value <= 0:
-                    if i != 0:
-                        name = f"{given.name}=" if len(inputs) > 1 else ""
-                        problems.append(Problem("input", given.name, "dynamic_shape",
-                                                f"axis {i} ({dim.dim_param or '?'}) has no extent; give it with "
-                                                f"--input {name}{text_of(dims)}"))
-                    dim.ClearField("dim_param")
-                    dim.dim_value = 1
+            is_open = [(i, dim.dim_param or "?") for i, dim in enumerate(dims) if not dim.HasField("dim_value") or dim.dim_value <= 0]
+            if dims and not is_given and is_open and is_open[0][0] == 0:
+                dims[0].dim_value = 1
+                del is_open[0]
+            if is_open and not is_given:
+                name, is_one = f"{given.name}=" if len(inputs) > 1 else "", len(is_open) == 1
+                axes = " and ".join(f"{i} ({name_of_axis})" for i, name_of_axis in is_open)
+                problems.append(Problem("input", given.name, "dynamic_shape", f"{'axis' if is_one else 'axes'} {axes} "
+                                        f"{'has' if is_one else 'have'} no extent; give {'it' if is_one else 'them'} with --input {name}{text_of(dims)}"))
+            for dim, extent in zip(dims, wanted if is_given else ()):
+                dim.dim_value = extent
         if problems:
             raise ImportRefused(problems)
         try:
@@ -106,6 +75,8 @@ class OnnxReader:
         """With nodes of constants computed and shapes inferred, in turns, as each may depend on the other."""
         for tensor in model.graph.initializer:
             self.add_constant(tensor.name, self.onnx.numpy_helper.to_array(tensor))
+            if np.prod(tensor.dims, dtype=np.int64) > MOST_TOLD:
+                tensor.CopyFrom(self.onnx.TensorProto(name=tensor.name, dims=tensor.dims, data_type=tensor.data_type))
         told: list[Any] = []
         while True:
             del model.graph.value_info[:]
@@ -277,6 +248,9 @@ class OnnxReader:
         shape = self.shapes.get(node.output[0], (None, False))[0]
         if shape is not None and np.prod(shape, dtype=np.int64) > MOST_FOLDED:
             return False
+        if node.op_type == "Identity":  # of the weights of shared modules: no copies
+            self.keep_results(node, inputs, [inputs[0].data], model)  # type: ignore[union-attr]
+            return True
         evaluator = need("onnx.reference", "onnx").ReferenceEvaluator
         feeds = {name: value.data for name, value in zip(node.input, inputs) if value is not None}
         helper = self.onnx.helper
@@ -290,17 +264,23 @@ class OnnxReader:
         except Exception as error:
             self.graph.notes.append(f"{node.op_type} {node.name} of constants was not computed: {error}")
             return False
+        self.keep_results(node, inputs, results, model)
+        return True
+
+    def keep_results(self, node: Any, inputs: list[Value | None], results: list[Any], model: Any) -> None:
+        """What a node of constants gives, under the name of its largest."""
         for name, data in zip(node.output, results):
             stem = next((v.name for v in inputs if v is not None and v.data.size > 1 and v.data.dtype.kind == "f"), name)
             self.keep(model, name, np.asarray(data))
             is_copy = node.op_type == "Identity" and not name.startswith(("onnx::", "/"))
             self.values[name].name = stem if np.asarray(data).dtype.kind == "f" and not is_copy else name
-        return True
 
     def keep(self, model: Any, name: str, data: np.ndarray) -> None:
         """A value that has become known, for the inference of shapes too."""
         self.add_constant(name, data)
-        model.graph.initializer.append(self.onnx.numpy_helper.from_array(np.asarray(data), name))
+        made = model.graph.initializer.add(name=name, dims=data.shape, data_type=self.onnx.helper.np_dtype_to_tensor_dtype(data.dtype))
+        if data.size <= MOST_TOLD:
+            made.CopyFrom(self.onnx.numpy_helper.from_array(np.asarray(data), name))
 
 
 def with_values(onnx: Any, model: Any, values: dict[str, np.ndarray]) -> Any:
@@ -378,26 +358,16 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def loaded(path: Path) -> Any:
-    """The model of a file. Raises ZeropointError where it is none."""
-    try:
-        return need("onnx", "onnx").load(str(path))
-    except OSError as error:
-        raise ZeropointError(sentence_of(error, path)) from None
-    except ZeropointError:
-        raise
-    except Exception as error:
-        raise ZeropointError(f"{path}: this is no ONNX file: {error}") from error
-
-
 def read_onnx(path: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,
               input_values: dict[str, np.ndarray] | None = None, instead: Any = None) -> Graph:
     """A graph of an ONNX file, which is given some inputs once and for all; instead: of a model that stands for the file's. Raises
     ZeropointError where it cannot be read."""
     path = Path(path)
     model = loaded(path) if instead is None else instead
+    notes = change_extents(model, input_shapes or {})
     reader = OnnxReader(model, path.stem, input_shapes or {}, input_values)
     graph = reader.read()
+    graph.notes[:0] = notes
     digest = digest_of(path)
     producer = f"{model.producer_name} {model.producer_version}".strip()
     graph.source = f"{path.name}, sha256 {digest[:16]}, ONNX opset {reader.opset}" + (", dequantized," if instead is not None else "") + (f" of {producer}" if producer else "")

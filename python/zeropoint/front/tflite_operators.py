@@ -162,6 +162,11 @@ def convert_quantize(call: Call) -> None:
                                "imported", "value")
         value.coding = coding
         call.reader.values[call.outputs[0]] = value
+    elif coding.dtype == "uint8" and value.coding.dtype == "int8" and call.outputs[0] in call.reader.subgraph.outputs and \
+            value not in call.reader.graph.inputs and value.coding.scale[0] == coding.scale[0] and \
+            int(value.coding.zero_point[0]) + 128 == int(coding.zero_point[0]):
+        call.reader.values[call.outputs[0]] = value
+        call.reader.shifted.add(call.outputs[0])
     else:
         call.give("requantize", [value])
 

@@ -14,6 +14,7 @@ import numpy as np
 from zeropoint.errors import ImportRefused, Problem, ZeropointError, need
 from zeropoint.front.tflite_custom import content_of, take_built_in
 from zeropoint.front.tflite_sparse import dense_of
+from zeropoint.front.tflite_variables import SUFFIX, take_variables
 from zeropoint.ir import Coding, Graph, Node, Origin, Value
 
 TO_NCHW, TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
@@ -54,7 +55,9 @@ class TfliteReader:
             self.model = s.ModelT.InitFromObj(s.Model.GetRootAs(content))
         except Exception as error:
             raise ZeropointError(f"{title}: this TensorFlow Lite file is damaged: {error}") from error
-        if take_built_in(s, self.model):
+        self.operators, self.types = names_of(s.BuiltinOperator), names_of(s.TensorType)
+        self.variables = take_variables(s, self.model, self.kind_of)
+        if take_built_in(s, self.model) or self.variables.taken:
             self.content = content_of(self.model)
         if len(self.model.subgraphs) != 1:
             raise ImportRefused([Problem("subgraph", title, "op", f"{len(self.model.subgraphs)} subgraphs (control flow); "
@@ -64,8 +67,8 @@ class TfliteReader:
         self.graph = Graph(title=title)
         self.values: dict[int, Value] = {}
         self.operator_of: dict[int, Any] = {}  # by id of the value that an operator makes
+        self.shifted: set[int] = set()         # outputs whose codes are those of the source minus 128
         self.images: dict[str, int] = {}       # by name of a value in N C H W: its tensor
-        self.operators, self.types = names_of(s.BuiltinOperator), names_of(s.TensorType)
         if dequantize:
             self.take_real_weights()
 
@@ -186,6 +189,11 @@ class TfliteReader:
             value = self.values[int(index)]
             value.name = ports[int(index)]
             self.graph.outputs.append(value)
+            if int(index) in self.shifted:
+                self.graph.notes.append(f"Codes of the output \"{value.name}\" are those of the source minus 128.")
+        for index, first in self.variables.inputs.items():
+            name = ports[index]
+            self.graph.notes.append(f"\"{name}\" is a variable of the source: each call but the first, of {first}, is given what came out as \"{name}{SUFFIX}\".")
         self.graph.drop_dead_nodes()
         return self.graph
 

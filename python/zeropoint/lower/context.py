@@ -436,7 +436,8 @@ def refuse_batches(graph: Graph) -> None:
     """Inputs of several at once."""
     problems = [Problem("input", value.name, "batch",
                         f"an input of {'x'.join(map(str, value.shape))}: the batch must be 1, as a call takes one input; "
-                        "import with an example whose first extent is 1")
+                        "import with an example whose first extent is 1, or of ONNX with --input "
+                        f"{'x'.join(map(str, (1, *value.shape[1:])))}")
                 for value in graph.inputs if not input_layouts(value) and len(value.shape) in (3, 4) and value.shape[0] > 1]
     if problems:
         raise ImportRefused(problems)

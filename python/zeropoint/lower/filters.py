@@ -74,8 +74,10 @@ def lower_conv(context: Context, node: Node) -> None:
     bias = node.inputs[2] if len(node.inputs) > 2 else None
     if weight.ndim != along + 2:
         raise Refused("axis", f"a weight of {weight.ndim} axes over an input of {along + 2}")
-    val, padding = padded(context, val, node, along)
     groups, channels = node.attrs["groups"], node.inputs[0].shape[1]
+    if weight.shape[1] * groups != channels:
+        raise Refused("axis", f"a convolution of {weight.shape[1] * groups} channels over a value of {channels}")
+    val, padding = padded(context, val, node, along)
     name = context.name_for(node.inputs[1], bias=bias)
     kernel = pair(weight.shape[2:], along, 1)
     is_depthwise = groups == channels and groups != 1
