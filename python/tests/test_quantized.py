@@ -16,6 +16,7 @@ from safetensors.numpy import load_file, save_file
 import zeropoint
 from zeropoint.cli import main
 from zeropoint.errors import ImportRefused, ZeropointError
+from zeropoint.given import Given
 from zeropoint.importer import import_file, read_coded, verify_file
 
 pytest.importorskip("ai_edge_litert")
@@ -75,7 +76,7 @@ def test_softmax_of_onnx_runtime(tmp_path: Path) -> None:
     made = import_file(path, tmp_path / "out")
     assert made.result.passed and made.result.differing > 0
     assert [row.operator for row in made.result.sources] == ["Softmax"]
-    graph, source = read_coded(path, "onnx", None)
+    graph, source = read_coded(path, "onnx", Given())
     random = np.random.default_rng(2)
     logits, out = source.stripped.values["/fc/Gemm_output_0"], graph.outputs[0].coding
     assert out is not None and np.floor(1 / out.scale[0]) == 254

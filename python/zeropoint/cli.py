@@ -85,6 +85,14 @@ class PrintIncludes(argparse.Action):
         parser.exit()
 
 
+def add_cuts(command: argparse.ArgumentParser) -> None:
+    """Options that name a part of a model."""
+    command.add_argument("--from", dest="begin", action="append", default=[], metavar="VALUE",
+                         help="a value of ONNX or TensorFlow Lite that is an input, in place of what it is computed of; once for each")
+    command.add_argument("--to", dest="end", action="append", default=[], metavar="VALUE",
+                         help="a value that is an output, in place of those of the file; once for each")
+
+
 def parser_of() -> argparse.ArgumentParser:
     """All commands and their options."""
     parser = argparse.ArgumentParser("zeropoint", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -102,6 +110,7 @@ def parser_of() -> argparse.ArgumentParser:
                          help="extents of an input that has none, 1x3x224x224 or name=1x3x224x224")
     imports.add_argument("--value", type=value_of, action="append", default=[], metavar="NAME=NUMBER",
                          help="an input that is always this number, such as a rate that chooses a branch; the network has no such input")
+    add_cuts(imports)
     imports.add_argument("--stateful", type=stateful_of, default=0, metavar="CALLS|frames",
                          help="states of recurrent layers that go in and come out are left to zp::streaming; a sequence to calibrate with "
                               "has so many calls of the model. frames: to zp::stateful, where a call sees a frame through windows")
@@ -115,6 +124,7 @@ def parser_of() -> argparse.ArgumentParser:
     verify.add_argument("header", type=Path)
     verify.add_argument("model", type=Path)
     verify.add_argument("--input", type=shape_of, action="append", default=[], help="as the model was imported with")
+    add_cuts(verify)
     verify.add_argument("--value", type=value_of, action="append", default=[], metavar="NAME=NUMBER", help="likewise")
     verify.add_argument("--dequantize", action="store_true", help="likewise")
 
@@ -194,7 +204,7 @@ def run_import(options: argparse.Namespace) -> dict[str, Any]:
 
     made = import_file(options.model, options.out, name=options.name, verify=not options.no_verify,
                        force=options.force, input_shapes=dict(options.input), input_values=dict(options.value), stateful=options.stateful,
-                       dequantize=options.dequantize, progress=say)
+                       begin=options.begin, end=options.end, dequantize=options.dequantize, progress=say)
     checked = None if made.result is None else made.result.to_json()
     return {"header": str(made.header), "weights": str(made.weights), "rows": made.layers, "check": checked}
 
@@ -203,7 +213,8 @@ def run_verify(options: argparse.Namespace) -> dict[str, Any]:
     """zeropoint verify"""
     from zeropoint.importer import verify_file
 
-    result = verify_file(options.header, options.model, dict(options.input), say, dict(options.value), options.dequantize)
+    result = verify_file(options.header, options.model, dict(options.input), say, dict(options.value), options.dequantize,
+                         options.begin, options.end)
     if not result.passed:
         raise CheckFailed(f"{options.header} is not what {options.model} computes")
     return result.to_json()

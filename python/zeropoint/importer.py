@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable
@@ -15,6 +16,7 @@ from zeropoint.emit.header import identifier, write_header
 from zeropoint.emit.structure import Structure
 from zeropoint.errors import CheckFailed, ImportRefused, Problem, ZeropointError
 from zeropoint.front.kinds import kind_of
+from zeropoint.given import Given
 from zeropoint.ir import Graph
 from zeropoint.lower import Lowered, lower
 from zeropoint.passes import simplify
@@ -66,38 +68,49 @@ def examples_of(graph: Graph) -> list[np.ndarray] | None:
 
 def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", verify: bool = True, force: bool = False,
                 input_shapes: dict[str, tuple[int, ...]] | None = None, input_values: dict[str, np.ndarray] | None = None,
-                stateful: Stateful = 0, dequantize: bool = False, progress: Callable[[str], None] | None = None) -> Imported:
+                begin: Sequence[str] = (), end: Sequence[str] = (), stateful: Stateful = 0, dequantize: bool = False,
+                progress: Callable[[str], None] | None = None) -> Imported:
     """An ONNX file, a .tflite, or a .pt2 of torch.export.save; without such a suffix its first bytes say which. input_shapes: extents
-    of inputs of ONNX that have none. input_values: inputs of ONNX that are always these, such as a rate that chooses a branch; the
-    network has no such input. dequantize: a model of ONNX or TensorFlow Lite that others have quantized comes in as a float network, of the
+    of inputs of ONNX that have none, or others than they have. input_values: inputs of ONNX that are always these, such as a rate that chooses a
+    branch; the network has no such input. begin, end: names of values of ONNX or TensorFlow Lite between which the network is cut out, as inputs in
+    place of what they are computed of, and as outputs in place of those of the file. dequantize: a model of ONNX or TensorFlow Lite that others have quantized comes in as a float network, of the
     real numbers that its weights' codes mean; nothing else is rounded. stateful, and what it raises, as in import_torch."""
     path = Path(path)
     if not path.exists():
         raise ZeropointError(f"{path}: there is no such file")
     kind = kind_of(path)
+    given = Given(input_shapes or {}, input_values or {}, tuple(begin), tuple(end))
     if input_shapes and kind != "onnx":
         raise ZeropointError(f"{path}: --input is for ONNX; this file has extents of its own, so make it with those that you want")
     if input_values and (kind != "onnx" or is_coded(path) and not dequantize):
         raise ZeropointError(f"{path}: --value is for ONNX of floats")
+    if given.note() and (kind == "pt2" or kind == "onnx" and is_coded(path) and not dequantize):
+        raise ZeropointError(f"{path}: --from and --to are for ONNX of floats and TensorFlow Lite")
     try:
-        return import_kind(path, kind, out, name, verify, force, input_shapes, input_values, stateful, dequantize, progress)
+        return import_kind(path, kind, out, name, verify, force, given, stateful, dequantize, progress)
     except ImportRefused as refused:
-        if dequantize or kind != "onnx" or not has_codes(path):
-            raise
-        raise ImportRefused(refused.problems, "this model was quantized by others; --dequantize imports it as a float network, of the real numbers "
-                                              "of its weights") from None
+        raise ImportRefused(refused.problems, hint_for(path, kind, refused, dequantize)) from None
 
 
-def import_kind(path: Path, kind: str, out: str | Path, name: str, verify: bool, force: bool, input_shapes: dict[str, tuple[int, ...]] | None,
-                input_values: dict[str, np.ndarray] | None, stateful: Stateful, dequantize: bool, progress: Callable[[str], None] | None) -> Imported:
+def hint_for(path: Path, kind: str, refused: ImportRefused, dequantize: bool) -> str:
+    """What may help."""
+    if not dequantize and kind == "onnx" and has_codes(path):
+        return "this model was quantized by others; --dequantize imports it as a float network, of the real numbers of its weights"
+    if kind != "pt2" and any(problem.reason in ("op", "computed_operand") for problem in refused.problems):
+        return "a part of a model is imported with --from VALUE and --to VALUE, by the names of its values"
+    return ""
+
+
+def import_kind(path: Path, kind: str, out: str | Path, name: str, verify: bool, force: bool, given: Given, stateful: Stateful,
+                dequantize: bool, progress: Callable[[str], None] | None) -> Imported:
     """import_file of a file of this kind."""
     if dequantize:
-        graph, runner = read_dequantized(path, kind, input_shapes, input_values, verify)
+        graph, runner = read_dequantized(path, kind, given, verify)
         return finish(graph, runner, out, name, verify, force, progress, stateful=stateful)
     if kind == "tflite" or kind == "onnx" and is_coded(path):
         if stateful:
             raise ZeropointError(f"{path}: --stateful is for ONNX of floats and .pt2")
-        graph, source = read_coded(path, kind, input_shapes)
+        graph, source = read_coded(path, kind, given)
         if graph.is_coded:
             from zeropoint.coded.importer import finish_coded
 
@@ -106,12 +119,11 @@ def import_kind(path: Path, kind: str, out: str | Path, name: str, verify: bool,
             source = runner_of_weights(path, graph)
         return finish(graph, source, out, name, verify, force, progress)
     if kind == "onnx":
-        from zeropoint.front.onnx_extents import changed_file
-        from zeropoint.front.onnx_reader import read_onnx
+        from zeropoint.front.onnx_reader import read_given
         from zeropoint.verify import onnx_runner
 
-        graph = read_onnx(path, input_shapes, input_values)
-        runner = onnx_runner(path, input_values, changed_file(path, input_shapes)) if verify else None
+        graph, content = read_given(path, given)
+        runner = onnx_runner(path, given.values, content) if verify else None
         return finish(graph, runner, out, name, verify, force, progress, stateful=stateful)
     from zeropoint.front.torch_reader import read_pt2
     from zeropoint.verify import torch_runner
@@ -151,43 +163,42 @@ def has_codes(path: Path) -> bool:
     return is_quantized(loaded(path))
 
 
-def read_dequantized(path: Path, kind: str, input_shapes: dict[str, tuple[int, ...]] | None, input_values: dict[str, np.ndarray] | None,
-                     verify: bool) -> tuple[Graph, Any]:
+def read_dequantized(path: Path, kind: str, given: Given, verify: bool) -> tuple[Graph, Any]:
     """A model that others have quantized as a float graph, and its runtime."""
     if kind == "tflite":
         from zeropoint.front.litert import LitertSource
         from zeropoint.front.tflite_reader import read_tflite
 
-        graph, reader = read_tflite(path, dequantize=True)
-        return graph, QuantizedSource(LitertSource(reader, graph), LitertSource(reader, graph, path.read_bytes()))
+        graph, reader = read_tflite(path, given, dequantize=True)
+        return graph, QuantizedSource(LitertSource(reader, graph), LitertSource(reader, graph, reader.before))
     if kind != "onnx":
         raise ZeropointError(f"{path}: --dequantize is for ONNX and TensorFlow Lite")
     from zeropoint.errors import need
     from zeropoint.front.onnx_dequantized import dequantized
-    from zeropoint.front.onnx_extents import change_extents, changed_file, loaded
-    from zeropoint.front.onnx_reader import read_onnx
+    from zeropoint.front.onnx_extents import opened
+    from zeropoint.front.onnx_reader import read_given
     from zeropoint.verify import onnx_runner
 
-    original = loaded(path)
-    change_extents(original, input_shapes or {})
     if not has_codes(path):
         raise ZeropointError(f"{path}: --dequantize is for models with codes, and this one has none; import it without")
+    original, notes, before = opened(path, given)
     model = dequantized(need("onnx", "onnx"), original)
     content = model.SerializeToString()
-    graph = read_onnx(path, input_shapes, input_values, instead=model)
-    return graph, QuantizedSource(onnx_runner(path, input_values, content), onnx_runner(path, input_values, changed_file(path, input_shapes))) if verify else None
+    graph, _ = read_given(path, Given(given.shapes, given.values), instead=model)
+    graph.notes[:0] = notes
+    return graph, QuantizedSource(onnx_runner(path, given.values, content), onnx_runner(path, given.values, before)) if verify else None
 
 
-def read_coded(path: Path, kind: str, input_shapes: dict[str, tuple[int, ...]] | None) -> tuple[Graph, Any]:
+def read_coded(path: Path, kind: str, given: Given) -> tuple[Graph, Any]:
     """A TensorFlow Lite file, of integers or floats, or an ONNX file of integers, with its runtime."""
     if kind == "onnx":
         from zeropoint.front.qdq import read_qdq
 
-        return read_qdq(path, input_shapes or {})
+        return read_qdq(path, given.shapes)
     from zeropoint.front.litert import LitertSource
     from zeropoint.front.tflite_reader import read_tflite
 
-    graph, reader = read_tflite(path)
+    graph, reader = read_tflite(path, given)
     return graph, LitertSource(reader, graph)
 
 
@@ -248,7 +259,7 @@ def save_tensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
 
 def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,
                 progress: Callable[[str], None] | None = None, input_values: dict[str, np.ndarray] | None = None,
-                dequantize: bool = False) -> Any:
+                dequantize: bool = False, begin: Sequence[str] = (), end: Sequence[str] = ()) -> Any:
     """Checks a header and the weights beside it, whoever has changed them, against a model, which is given what it was imported with. Gives
     a Comparison."""
     from zeropoint.ports import keeper_of, ports_of
@@ -259,21 +270,21 @@ def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, t
     if not model.exists():
         raise ZeropointError(f"{model}: there is no such file")
     kind = kind_of(model)
+    given = Given(input_shapes or {}, input_values or {}, tuple(begin), tuple(end))
     if dequantize:
-        graph, runner = read_dequantized(model, kind, input_shapes, input_values, True)
+        graph, runner = read_dequantized(model, kind, given, True)
     elif kind == "tflite" or kind == "onnx" and is_coded(model):
-        graph, source = read_coded(model, kind, input_shapes)
+        graph, source = read_coded(model, kind, given)
         if graph.is_coded:
             from zeropoint.coded.importer import verify_coded
 
             return verify_coded(graph, source, header, name, progress)
         runner = runner_of_weights(model, graph) if kind == "onnx" else source
     elif kind == "onnx":
-        from zeropoint.front.onnx_extents import changed_file
-        from zeropoint.front.onnx_reader import read_onnx
+        from zeropoint.front.onnx_reader import read_given
 
-        graph = read_onnx(model, input_shapes, input_values)
-        runner = onnx_runner(model, input_values, changed_file(model, input_shapes))
+        graph, content = read_given(model, given)
+        runner = onnx_runner(model, given.values, content)
     else:
         from zeropoint.front.torch_reader import read_pt2
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Extents of inputs that are given beside an ONNX file: those that it leaves open, and others than it has."""
+"""An ONNX file as it is given: with extents that it leaves open, or others than it has, and cut."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Any
 
 from zeropoint.errors import ZeropointError, need
 from zeropoint.files import sentence_of
-
-Shapes = dict[str, tuple[int, ...]]
-"""By the name of an input; "" of all inputs of their rank that they fit."""
-
+from zeropoint.front.onnx_cut import cut
+from zeropoint.given import Given
 
 def inputs_of(model: Any) -> list[Any]:
     """Without what has a value in the file."""
@@ -20,7 +18,7 @@ def inputs_of(model: Any) -> list[Any]:
     return [given for given in model.graph.input if given.name not in known]
 
 
-def check_shapes(inputs: list[Any], shapes: Shapes) -> None:
+def check_shapes(inputs: list[Any], shapes: dict[str, tuple[int, ...]]) -> None:
     """Raises ZeropointError where extents are given that no input can have."""
     ranks = {given.name: len(given.type.tensor_type.shape.dim) for given in inputs}
     for name, extents in shapes.items():
@@ -49,7 +47,7 @@ def text_of(dims: Any) -> str:
     return "x".join(str(dim.dim_value) if dim.dim_value > 0 else "?" for dim in dims)
 
 
-def change_extents(model: Any, shapes: Shapes) -> list[str]:
+def change_extents(model: Any, shapes: dict[str, tuple[int, ...]]) -> list[str]:
     """Gives inputs of which a file fixes all extents those that are wanted, in place, as exporters often write the extents of an example.
     Notes for the head comment. Raises ZeropointError where the nodes behind were made for the others."""
     onnx = need("onnx", "onnx")
@@ -102,7 +100,9 @@ def loaded(path: Path) -> Any:
         raise ZeropointError(f"{path}: this is no ONNX file: {error}") from error
 
 
-def changed_file(path: Path, shapes: Shapes | None) -> bytes | None:
-    """The bytes of a file whose inputs have other extents; none where they are not changed."""
-    model = loaded(path) if shapes else None
-    return model.SerializeToString() if model is not None and change_extents(model, shapes or {}) else None
+def opened(path: Path, given: Given, model: Any = None) -> tuple[Any, list[str], bytes | None]:
+    """The model of a file, or one that stands for it, as it is given: cut, and with other extents. With notes for the head comment, and the bytes
+    of a file for runtimes; none where nothing is changed."""
+    model = cut(loaded(path) if model is None else model, given)
+    notes = [*filter(None, [given.note()]), *change_extents(model, given.shapes)]
+    return model, notes, model.SerializeToString() if notes else None

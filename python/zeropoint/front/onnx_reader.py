@@ -13,7 +13,8 @@ import numpy as np
 from zeropoint.errors import FOLLOWS, Problem, ImportRefused, ZeropointError, need
 from zeropoint.front.modules import inside
 from zeropoint.front.onnx_branches import both_branches, taken_branch
-from zeropoint.front.onnx_extents import change_extents, check_shapes, fits, inputs_of, loaded, text_of
+from zeropoint.front.onnx_extents import check_shapes, fits, inputs_of, opened, text_of
+from zeropoint.given import Given
 from zeropoint.ir import Graph, Node, Origin, Value, constant
 
 MOST_FOLDED = 64 << 20  # values: no constant larger than this is made
@@ -358,17 +359,19 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def read_onnx(path: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,
-              input_values: dict[str, np.ndarray] | None = None, instead: Any = None) -> Graph:
-    """A graph of an ONNX file, which is given some inputs once and for all; instead: of a model that stands for the file's. Raises
-    ZeropointError where it cannot be read."""
-    path = Path(path)
-    model = loaded(path) if instead is None else instead
-    notes = change_extents(model, input_shapes or {})
-    reader = OnnxReader(model, path.stem, input_shapes or {}, input_values)
+def read_onnx(path: str | Path) -> Graph:
+    """A graph of an ONNX file. Raises ZeropointError where it cannot be read."""
+    return read_given(Path(path), Given())[0]
+
+
+def read_given(path: Path, given: Given, instead: Any = None) -> tuple[Graph, bytes | None]:
+    """A graph of an ONNX file as it is given, and the bytes of a file for runtimes where that is not the file itself; instead: of a model that
+    stands for the file's. Raises ZeropointError where it cannot be read."""
+    model, notes, content = opened(path, given, instead)
+    producer = f"{model.producer_name} {model.producer_version}".strip()
+    reader = OnnxReader(model, path.stem, given.shapes, given.values)
     graph = reader.read()
     graph.notes[:0] = notes
     digest = digest_of(path)
-    producer = f"{model.producer_name} {model.producer_version}".strip()
     graph.source = f"{path.name}, sha256 {digest[:16]}, ONNX opset {reader.opset}" + (", dequantized," if instead is not None else "") + (f" of {producer}" if producer else "")
-    return graph
+    return graph, content

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from zeropoint.errors import ImportRefused, Problem, ZeropointError, need
+from zeropoint.front.tflite_cut import cut, settle_extents
 from zeropoint.front.tflite_custom import content_of, take_built_in
 from zeropoint.front.tflite_sparse import dense_of
 from zeropoint.front.tflite_variables import SUFFIX, take_variables
+from zeropoint.given import Given
 from zeropoint.ir import Coding, Graph, Node, Origin, Value
 
 TO_NCHW, TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
@@ -46,7 +48,7 @@ def layer_name(tensor: str) -> str:
 class TfliteReader:
     """State of reading one model."""
 
-    def __init__(self, content: bytes, title: str, dequantize: bool = False) -> None:
+    def __init__(self, content: bytes, title: str, dequantize: bool = False, given: Given | None = None) -> None:
         s = schema()
         if content[4:8] != b"TFL3":
             raise ZeropointError(f"{title}: this is no TensorFlow Lite file (its bytes 4 to 7 are not TFL3)")
@@ -57,14 +59,18 @@ class TfliteReader:
             raise ZeropointError(f"{title}: this TensorFlow Lite file is damaged: {error}") from error
         self.operators, self.types = names_of(s.BuiltinOperator), names_of(s.TensorType)
         self.variables = take_variables(s, self.model, self.kind_of)
-        if take_built_in(s, self.model) or self.variables.taken:
+        is_inside = not any((getattr(buffer, "offset", 0) or 0) > 1 for buffer in self.model.buffers)  # else content lies behind the flatbuffer
+        is_settled = is_inside and settle_extents(s, self.model, self.kind_of)
+        is_cut = given is not None and cut(self.model, given)
+        if take_built_in(s, self.model) or self.variables.taken or is_settled or is_cut:
             self.content = content_of(self.model)
+        self.before = self.content  # without what --dequantize makes of it
         if len(self.model.subgraphs) != 1:
             raise ImportRefused([Problem("subgraph", title, "op", f"{len(self.model.subgraphs)} subgraphs (control flow); "
                                          "only one can be imported")])
         self.subgraph = self.model.subgraphs[0]
         self.dequantize = dequantize
-        self.graph = Graph(title=title)
+        self.graph = Graph(title=title, notes=[given.note()] if given is not None and is_cut else [])
         self.values: dict[int, Value] = {}
         self.operator_of: dict[int, Any] = {}  # by id of the value that an operator makes
         self.shifted: set[int] = set()         # outputs whose codes are those of the source minus 128
@@ -222,11 +228,11 @@ def nchw(coding: Coding | None) -> Coding | None:
     return None if coding is None else replace(coding, order=TO_NCHW)
 
 
-def read_tflite(path: str | Path, dequantize: bool = False) -> tuple[Graph, TfliteReader]:
-    """The graph of a .tflite file. dequantize: weights of codes as real numbers. Raises ZeropointError where it cannot be read."""
+def read_tflite(path: str | Path, given: Given | None = None, dequantize: bool = False) -> tuple[Graph, TfliteReader]:
+    """The graph of a .tflite file, cut as it is given. dequantize: weights of codes as real numbers. Raises ZeropointError where it cannot be read."""
     path = Path(path)
     content = path.read_bytes()
-    reader = TfliteReader(content, path.stem, dequantize)
+    reader = TfliteReader(content, path.stem, dequantize, given)
     graph = reader.read()
     digest = hashlib.sha256(content).hexdigest()
     graph.source = f"{path.name}, sha256 {digest[:16]}, TensorFlow Lite" + (", dequantized" if dequantize else "")
