@@ -106,20 +106,23 @@ def runner(function: Callable[..., Any]) -> Run:
     return run
 
 
-def with_zeropoint(network: Trained, material: Material, header: Path, qconfig: str) -> str:
-    """A row."""
+def with_zeropoint(network: Trained, material: Material, header: Path, qconfig: str, smooth: float | None = None) -> str:
+    """A row; smooth: the alpha that channels are evened out with first."""
     from zeropoint import native
 
     weights = header.with_suffix(".safetensors")
-    net = native.build(header, qconfig=qconfig, weights=weights)
+    net = native.build(header, qconfig=qconfig, weights=weights, smooths=smooth is not None)
     frames = dataclasses.replace(network, states={})  # which the compiled network keeps itself
+    if smooth is not None:
+        net.smooth(*(np.stack(arrays) for arrays in zip(*(call for sequence in material.calibration for call in sequence))), alpha=smooth)
     if not net.calibrates_nothing:
         for sequence in material.calibration:
             net.calibrate(*(np.stack(arrays) for arrays in zip(*sequence)))
     net.convert()
     wanted, got = (run_all(frames, material.test, runner(run), net.reset)[1] for run in (net, net.run_int8))
+    preset = qconfig.removesuffix("_qconfig") + (f", smoothed {smooth}" if smooth is not None else "")
     sizes = f"{weights.stat().st_size / 1e6:.2f} MB | {net.parameter_bytes / 1e6:.2f} MB"
-    return f"{network.name} | {sizes} | {qconfig.removesuffix('_qconfig')} | {snr(wanted, got)} | {network.judge(wanted, got)}"
+    return f"{network.name} | {sizes} | {preset} | {snr(wanted, got)} | {network.judge(wanted, got)}"
 
 
 def with_onnxruntime(network: Trained, material: Material) -> str:
@@ -180,6 +183,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "trained", help="what is downloaded and made; default: %(default)s")
     parser.add_argument("--only", nargs="+", choices=[n.name for n in NETWORKS], metavar="NETWORK", help="of " + ", ".join(n.name for n in NETWORKS))
     parser.add_argument("--qconfigs", nargs="*", help="in place of each network's own; none: ONNX Runtime alone")
+    parser.add_argument("--smooth", type=float, help="the alpha that channels of activations are evened out with before calibration")
     parser.add_argument("--no-onnxruntime", action="store_true")
     parser.add_argument("--seconds", action="store_true", help="how long each row took, behind it")
     options = parser.parse_args()
@@ -194,7 +198,7 @@ def main() -> int:
         material = network.make(wheels)
         qconfigs = network.qconfigs if options.qconfigs is None else options.qconfigs
         header = imported(network, material, options.folder) if qconfigs else None
-        rows = [lambda qconfig=qconfig: with_zeropoint(network, material, header, qconfig) for qconfig in qconfigs]
+        rows = [lambda qconfig=qconfig: with_zeropoint(network, material, header, qconfig, options.smooth) for qconfig in qconfigs]
         if not options.no_onnxruntime and material.model.suffix == ".onnx":
             rows.append(lambda: with_onnxruntime(network, material))
         for row in rows:

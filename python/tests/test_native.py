@@ -13,6 +13,7 @@ from networks import network
 import zeropoint
 from zeropoint.cli import main
 from zeropoint.importer import save_tensors
+from zeropoint.quantize import quantize
 
 
 def test_runs_calibrates_and_converts(tmp_path: Path) -> None:
@@ -103,3 +104,47 @@ struct turned : zp::model<zp::input<1, 32, 48>, zp::permute<zp::axis::height, zp
         net.calibrate(one[None])
     net.convert()
     assert np.abs(net.run_int8(x[:1]) - net(x[:1])).max() < 0.01
+
+
+class Uneven(torch.nn.Module):
+    """A convolution whose channels are of 1 and of 300, in front of one that takes them back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(4)
+        self.wide, self.reads = torch.nn.Conv2d(3, 8, 3), torch.nn.Conv2d(8, 5, 1)
+        with torch.no_grad():
+            self.wide.weight[2] *= 300
+            self.reads.weight[:, 2] /= 300
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.reads(torch.relu(self.wide(x)))
+
+
+def test_smoothed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Channels that share a scale are made alike: by an object, by the command and by its report; the float network stays."""
+    module = Uneven().eval()
+    made = zeropoint.from_torch(module, torch.zeros(1, 3, 12, 12), tmp_path, verify=False)
+    images = torch.randn(32, 3, 12, 12).numpy()
+    net = zeropoint.build(made.header, smooths=True)
+    with pytest.raises(zeropoint.ZeropointError, match="an alpha from 0 to 1, got 2"):
+        net.smooth(images, alpha=2)
+    net.smooth(images)
+    with torch.no_grad():
+        expected = module(torch.from_numpy(images)).numpy()
+    assert np.abs(net(images) - expected).max() <= 1e-5 * np.abs(expected).max()
+    net.calibrate(images)
+    with pytest.raises(zeropoint.ZeropointError, match="call smooth before calibrate"):
+        net.smooth(images)
+    with pytest.raises(zeropoint.ZeropointError, match="smooths=True"):
+        zeropoint.build(made.header).smooth(images)
+    with pytest.raises(zeropoint.ZeropointError, match="smoothing evens out"):
+        zeropoint.build(made.header, qconfig="int8_dynamic_qconfig", smooths=True)
+    np.save(tmp_path / "images.npy", images)
+    arguments = [str(made.header), "--calibration", str(tmp_path / "images.npy")]
+    plain, smoothed = (quantize(made.header, images, smooth=alpha).snr for alpha in (None, 0.7))
+    assert plain is not None and smoothed is not None and plain < 20 and smoothed > 35
+    assert main(["quantize", *arguments, "--smooth"]) == 0
+    assert f"SNR {smoothed:.1f} dB" in capsys.readouterr().out
+    assert main(["report", *arguments, "--smooth", "0.9", "--sweep", "0", "--text"]) == 0
+    assert "under default_qconfig, smoothed with alpha 0.9" in capsys.readouterr().out

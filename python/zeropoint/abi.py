@@ -36,7 +36,7 @@ struct session {
     std::optional<integers> int8;
     std::optional<running<floats>> run;
     std::optional<running<integers>> run_int8;
-    std::string text;
+    std::string text;@SMOOTHED@
 };
 
 template <class Function> int guarded(Function function) {
@@ -160,7 +160,7 @@ int zp_calibrate(void* at, const void* const* xs, long long count) {
         @SPANS@
         const auto batch = zp::in(@NAMES@);
         if (s.seen) s.seen.emplace(zp::@CALIBRATE@(std::move(*s.seen), batch));
-        else s.seen.emplace(zp::@CALIBRATE@(zp::prepare<qconfig>(zp::fuse(*s.real)), batch));
+        else s.seen.emplace(zp::@CALIBRATE@(zp::prepare<qconfig>(@FUSED@), batch));
     });
 }
 int zp_convert(void* at) {
@@ -171,6 +171,16 @@ const char* zp_report(void* at) {
     auto& s = *static_cast<session*>(at);
     guarded([&] { s.text = zp::to_string(zp::report(*s.seen)); });
     return s.text.c_str();
+}"""
+# Of networks that can be smoothed: between loading and calibration.
+SMOOTHING = r"""
+/// Observes so many inputs, which lie one behind the other for each port, and evens out the channels of what is calibrated later.
+int zp_smooth(void* at, const void* const* xs, long long count, float alpha, float floor) {
+    auto& s = *static_cast<session*>(at);
+    return guarded([&] {
+        @SPANS@
+        s.smoothed.emplace(zp::smooth(zp::fuse(*s.real), zp::in(@NAMES@), {.alpha = alpha, .convolutions = true, .floor = floor}));
+    });
 }"""
 NOTHING_OBSERVED = "struct observed {};"
 DYNAMIC_CONVERSION = r"""int zp_convert(void* at) {
@@ -183,17 +193,22 @@ int zp_calibrate(void*, const void* const*, long long) {
 const char* zp_report(void*) { return ""; }"""
 
 
-def library_of(header: str, net: str, qconfig: str, sizes: list[int], are_integers: list[bool], goes_on: bool = False) -> str:
-    """The source for one network under one of zeropoint's qconfigs. goes_on: its states do, from call to call."""
+def library_of(header: str, net: str, qconfig: str, sizes: list[int], are_integers: list[bool], goes_on: bool = False,
+               smooths: bool = False) -> str:
+    """The source for one network under one of zeropoint's qconfigs. goes_on: its states do, from call to call. smooths: it has zp_smooth."""
     spans = [f"const auto x{number} = values<{'std::int32_t' if integer else 'float'}>(xs, {number}, count, {size});"
              for number, (size, integer) in enumerate(zip(sizes, are_integers))]
     # What convert needs under this preset alone, and others would compile for nothing.
     includes = "#include <zeropoint/methods/choose_by_outputs.hpp>\n" if qconfig == "robust_qconfig" else ""
     if goes_on:
         includes += "#include <zeropoint/workflow/calibrate_sequences.hpp>\n"
+    if smooths:
+        includes += "#include <zeropoint/methods/smooth.hpp>\n"
     observed, conversion = (NOTHING_OBSERVED, DYNAMIC_CONVERSION) if is_dynamic(qconfig) else (OBSERVED, CALIBRATION)
     return (LIBRARY.replace("@INCLUDES@", includes).replace("@RUNNING@", GOING_ON if goes_on else ALONE).replace("@HEADER@", header).replace("@INTEGERS@", quantized_type("net", qconfig))
-            .replace("@OBSERVED@", observed).replace("@CONVERSION@", conversion)
+            .replace("@OBSERVED@", observed).replace("@CONVERSION@", conversion + SMOOTHING * smooths)
+            .replace("@SMOOTHED@", "\n    std::optional<decltype(zp::fuse(std::declval<floats>()))> smoothed;" * smooths)
+            .replace("@FUSED@", "s.smoothed ? *s.smoothed : zp::fuse(*s.real)" if smooths else "zp::fuse(*s.real)")
             .replace("@CALIBRATE@", "calibrate_sequences" if goes_on else "calibrate").replace("@NET@", net).replace("@QCONFIG@", qconfig)
             .replace("@SPANS@", "\n        ".join(spans))
             .replace("@NAMES@", ", ".join(f"x{number}" for number in range(len(sizes)))))

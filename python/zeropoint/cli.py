@@ -34,6 +34,8 @@ A module of PyTorch needs no file between: zeropoint.from_torch(module, example,
 
 CALIBRATION = ("a .npy of N inputs as the source has them, such as N x 3 x 224 x 224; for a network of several inputs an .npz of such arrays, "
                "each by the name of its input, or name=file.npy, once for each")
+SMOOTH = ("even out channels of activations by the calibration's inputs first, which helps where one scale holds channels of very different "
+          "sizes: SmoothQuant's alpha, from 0 to 1; 0.7 where no number is given")
 
 
 def shape_of(text: str) -> tuple[str, tuple[int, ...]]:
@@ -137,6 +139,7 @@ def parser_of() -> argparse.ArgumentParser:
     quantize.add_argument("--weights", type=Path, help="by default the .safetensors beside the header")
     quantize.add_argument("-o", "--out", type=Path,
                           help="by default NAME.int8.safetensors beside the header, of dynamic presets NAME.int4_dynamic.safetensors and alike")
+    quantize.add_argument("--smooth", type=float, nargs="?", const=0.7, metavar="ALPHA", help=SMOOTH)
     add_report(commands)
     add_export(commands)
     add_small_machines(commands)
@@ -151,6 +154,7 @@ def add_report(commands: Any) -> None:
     report.add_argument("--images", action="append", help="those that are compared, given alike; by default every fourth of calibration's")
     report.add_argument("--qconfig", default="default_qconfig", help="a preset of zeropoint; default: %(default)s")
     report.add_argument("--weights", type=Path, help="by default the .safetensors beside the header")
+    report.add_argument("--smooth", type=float, nargs="?", const=0.7, metavar="ALPHA", help=SMOOTH)
     report.add_argument("--sweep", type=int, default=32, help="inputs that sensitivity is measured with, 0 for none; default: %(default)s")
     report.add_argument("-o", "--out", type=Path, help="the page, by default NAME.report.html beside the header")
     report.add_argument("--json", type=Path, help="a file for the data")
@@ -225,7 +229,7 @@ def run_quantize(options: argparse.Namespace) -> dict[str, Any]:
     from zeropoint.quantize import quantize
 
     made = quantize(options.header, options.calibration, qconfig=options.qconfig, weights=options.weights,
-                    out=options.out, progress=say)
+                    out=options.out, smooth=options.smooth, progress=say)
     say(made.report())
     return {"file": str(made.file), "snr": made.snr, "cosine": made.cosine}
 
@@ -245,7 +249,7 @@ def run_report(options: argparse.Namespace) -> dict[str, Any]:
         raise ZeropointError(f"{options.header}: give inputs with --calibration images.npy; ranges come from data")
     else:
         made = report(options.header, options.calibration, images=options.images, qconfig=options.qconfig, weights=options.weights,
-                      swept=options.sweep, progress=say)
+                      swept=options.sweep, smooth=options.smooth, progress=say)
     say(made.text(coloured=sys.stdout.isatty()).rstrip())
     if options.json is not None:
         write_whole(options.json, json.dumps(made.data) + "\n")

@@ -22,11 +22,11 @@ from zeropoint.presets import check_preset, check_static, is_dynamic
 
 
 def build(header: str | Path, *, qconfig: str = "default_qconfig", weights: str | Path | None = None,
-          int8: str | Path | None = None, inspects: bool = False) -> Network:
+          int8: str | Path | None = None, inspects: bool = False, smooths: bool = False) -> Network:
     """Compiles the network of an imported header, unless one like it is kept, and loads its weights.
 
     qconfig: one of zeropoint's presets, such as accurate_qconfig, or int4_dynamic_qconfig, which calibrates nothing. weights: the float file, by default the one beside the
-    header. int8: a file that `save` wrote, in place of the float one. inspects: it can be inspected, which takes longer to compile.
+    header. int8: a file that `save` wrote, in place of the float one. inspects, smooths: it can be inspected, or smoothed before it is calibrated, which takes longer to compile.
     Raises ZeropointError.
     """
     header = Path(header)
@@ -34,11 +34,17 @@ def build(header: str | Path, *, qconfig: str = "default_qconfig", weights: str 
     check_preset(qconfig)
     if inspects:
         check_static(qconfig, "an inspection compares the codes of every layer")
+    if smooths:
+        check_static(qconfig, "smoothing evens out channels whose codes share a scale")
     if any(port.codes for port in [*inputs, *outputs]):
         raise ZeropointError(f"{header}: this network takes or gives codes, as the model that it was imported from does; "
                              "arrays of floats go through those whose ports are floats")
     sizes, are_integers = [prod(p.shape) for p in inputs], [p.is_integer for p in inputs]
-    source = library_of(header.name, name, qconfig, sizes, are_integers, keeper_of(header) == "zp::stateful")
+    goes_on = keeper_of(header) == "zp::stateful"
+    if smooths and goes_on:
+        raise ZeropointError(f"{header}: smoothing looks at inputs one by one, but states of this network go on from frame to frame; "
+                             "build it without smooths")
+    source = library_of(header.name, name, qconfig, sizes, are_integers, goes_on, smooths)
     if inspects:
         source += inspection_of(sizes, are_integers)
     path = compiled(source, {header.name: without_comments(text_of_header(header))}, library=True)
@@ -90,6 +96,25 @@ class Network:
     def reset(self) -> None:
         """Begins anew with states of zeros, where they go on from call to call."""
         self._library.zp_reset(self._at)
+
+    def smooth(self, *arrays: np.ndarray, alpha: float = 0.7, floor: float = 1) -> None:
+        """Evens out the channels of activations before `calibrate`, by zp::smooth in front of convolutions too: channel j is divided by
+        max |x_j|^alpha / max |w_j|^(1 - alpha) where it is made, and what reads it is multiplied. Give it what calibrate is given, all in
+        one call, as it begins anew each time. The network must have been built with smooths=True; calling it stays the float network
+        as it was loaded.
+
+        alpha: from 0 to 1; with 1 the channels that are larger than the middle one become as large as it. floor: channels below that part
+        of the middle one count as so large, and are not enlarged. Raises ZeropointError.
+        """
+        if not hasattr(self._library, "zp_smooth"):
+            raise ZeropointError("this network was built without it: zeropoint.build(..., smooths=True)")
+        if not self.has_float or self.is_calibrated:
+            raise ZeropointError("call smooth before calibrate: ranges are those of smoothed channels")
+        columns = self._columns(arrays)
+        joined = [np.ascontiguousarray(np.stack(column)) for column in columns]
+        pointers = (ctypes.c_void_p * len(joined))(*(a.ctypes.data for a in joined))
+        self._check(self._library.zp_smooth(self._at, pointers, ctypes.c_longlong(len(columns[0])), ctypes.c_float(alpha),
+                                             ctypes.c_float(floor)))
 
     def calibrate(self, *arrays: np.ndarray) -> None:
         """Observes the ranges of all activations; call it again to go on. Where states go on, the frames of a call are one recording."""

@@ -48,7 +48,7 @@ class Quantized:
 
 
 def quantize(header: str | Path, calibration: Data | None = None, *, qconfig: str = "default_qconfig",
-             weights: str | Path | None = None, out: str | Path | None = None,
+             weights: str | Path | None = None, out: str | Path | None = None, smooth: float | None = None,
              progress: Callable[[str], None] | None = None) -> Quantized:
     """Compiles, calibrates, converts, saves, compares.
 
@@ -56,7 +56,8 @@ def quantize(header: str | Path, calibration: Data | None = None, *, qconfig: st
     their names, or a list of `name=file.npy`. Where there are 16 and more, every fourth is left out of calibration and used to
     compare. Of a network whose states go on from frame to frame such an array is a recording, one of an axis more has several, and every
     fourth of four and more is left out, or the last quarter of fewer. Under a dynamic preset, which calibrates nothing, all of them are
-    used to compare, and there need be none. Raises ZeropointError.
+    used to compare, and there need be none. smooth: the alpha that channels of activations are evened
+    out with before calibration (Network.smooth), None for none. Raises ZeropointError.
     """
     say = progress or (lambda text: None)
     header = Path(header)
@@ -71,8 +72,11 @@ def quantize(header: str | Path, calibration: Data | None = None, *, qconfig: st
     target = Path(out) if out is not None else quantized_file(header, qconfig)
     check_writable(target)
     say(f"compile {header.name} under {qconfig}")
-    net = build(header, qconfig=qconfig, weights=weights)
+    net = build(header, qconfig=qconfig, weights=weights, smooths=smooth is not None)
     bytes_before, before = net.parameter_bytes, net.microseconds(*first)
+    if smooth is not None:
+        say(f"smooth with alpha {smooth}")
+        net.smooth(*(np.concatenate(columns) for columns in zip(*shown)), alpha=smooth)
     if shown:
         say(f"calibrate with {count_of(shown, goes_on)}")
         for one in shown:

@@ -42,6 +42,9 @@ TEST_CASE("docs: methods that repair accuracy") {
     // [smooth]
     const zp::fused<digits_cnn> smoothed = zp::smooth(floats, images, {.alpha = 0.5f});
     // [/smooth]
+    // [smooth-convolutions]
+    const auto even = zp::smooth(floats, images, {.alpha = 0.7f, .convolutions = true, .floor = 1});
+    // [/smooth-convolutions]
     // [calibrate]
     const auto calibrated = zp::calibrate(zp::prepare<three_bits>(floats), images);
     // [/calibrate]
@@ -86,4 +89,5 @@ TEST_CASE("docs: methods that repair accuracy") {
     CHECK(zp::convert(by_blocks)(images[0]).size() == 10);
     CHECK(zp::convert(scaled)(images[0]).size() == 10);
     CHECK(smoothed(images[0]).size() == 10);
+    CHECK(even(images[0]).size() == 10);
 }

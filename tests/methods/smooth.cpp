@@ -13,6 +13,7 @@
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/operators/activations.hpp>
 #include <zeropoint/operators/add.hpp>
+#include <zeropoint/operators/conv2d.hpp>
 #include <zeropoint/operators/layer_norm.hpp>
 #include <zeropoint/operators/linear.hpp>
 #include <zeropoint/operators/rms_norm.hpp>
@@ -127,7 +128,53 @@ TEST_CASE("smooth: s_j = max |x_j|^alpha / max |w_j|^(1 - alpha), over all layer
     const zp::float_parameters p{network.rows(), network.parameters()};
     for (const char* alpha : {"0.5", "0.8"}) {
         const auto wanted = golden.values<float>("smooth/" + std::string(alpha) + "/factors");
-        const auto factors = zp::detail::smoothing_factors(p, site, largest, std::stod(alpha));
+        const auto factors = zp::detail::smoothing_factors(p, site, largest, std::stod(alpha), 0);
         for (std::size_t j = 0; j != 6; ++j) CHECK(factors[j] == doctest::Approx(wanted[j]).epsilon(1e-6));
     }
+}
+
+TEST_CASE(
+    "smooth with a floor: a channel that the data hardly reached is not enlarged, and another input keeps its values") {
+    struct pair : zp::model<zp::input<4, 4, 3>, zp::conv2d<"wide", zp::conv{.out_channels = 5}>, zp::relu,
+                            zp::conv2d<"reads", zp::conv{.out_channels = 4, .kernel = 3}>> {};
+    auto network = zp::fuse(made_up::network<pair>(5));
+    for (const zp::node& row : network.rows())
+        if (std::string(row.name) == "wide") {
+            const auto weights = zp_test::array_of(network, row, 0);
+            for (std::size_t k = 0; k != 3; ++k) {
+                weights[k] *= 100;                      // channel 0 is an outlier,
+                weights[3 + k] = k == 0 ? 1.0f : 0.0f;  // channel 1 what the first input has above 0: nothing in `data`
+            }
+            zp_test::array_of(network, row, 1)[1] = 0;
+        }
+    auto data = made_up::inputs<pair>(20);
+    for (auto& x : data)
+        for (std::size_t i = 0; i < x.size(); i += 3) x[i] = -std::abs(x[i]);
+    const auto largest_of = [](const zp::fused<pair>& floats, const std::vector<std::vector<float>>& images) {
+        std::vector<float> largest(5);  // behind the relu
+        zp::for_each_input(floats, images, [&](int row, const float* values) {
+            if (std::string(floats.rows()[static_cast<std::size_t>(row)].name) != "wide") return;
+            for (std::size_t i = 0; i != std::size_t{4} * 4 * 5; ++i)
+                largest[i % 5] = std::max(largest[i % 5], values[i]);
+        });
+        return largest;
+    };
+    auto other = data;
+    for (auto& x : other) x[0] = 1;
+    const zp::smooth_options paper{.alpha = 1, .convolutions = true};
+    const zp::smooth_options floored{.alpha = 1, .convolutions = true, .floor = 1};
+    const std::vector<float> before = largest_of(network, data),
+                             after = largest_of(zp::smooth(network, data, floored), data);
+    std::vector<float> sorted{before[0], before[2], before[3], before[4]};  // those that are not 0
+    std::sort(sorted.begin(), sorted.end());
+    const float middle = sorted[2];
+    CHECK(before[1] == 0);
+    for (std::size_t c = 0; c != 5; ++c)
+        CHECK(after[c] == doctest::Approx(before[c] / std::max(before[c], middle)).epsilon(1e-4));
+    CHECK(largest_of(zp::smooth(network, data, floored), other)[1] == doctest::Approx(1 / middle).epsilon(1e-4));
+    CHECK(largest_of(zp::smooth(network, data, paper), other)[1] == doctest::Approx(1e5).epsilon(1e-3));
+    const auto smoothed = zp::smooth(network, data, floored);
+    CHECK(furthest(outputs_of(smoothed, other), outputs_of(network, other)) < 1e-5);
+    CHECK_THROWS_WITH_AS(zp::smooth(network, data, {.floor = -1}), doctest::Contains("a floor of 0 or more"),
+                         zp::value_error);
 }

@@ -10,20 +10,25 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/methods/each_input.hpp>
 #include <zeropoint/methods/scale_channels.hpp>
 #include <zeropoint/workflow/fuse.hpp>
 
 // Xiao et al., "SmoothQuant: Accurate and Efficient Post-Training Quantization for Large Language Models", 2023: channel j of the values
 // between a norm (or a layer with filters) and the layers that read it is divided by s_j = max |x_j|^alpha / max |w_j|^(1 - alpha), both
-// at least 1e-5; max |w_j| is over all layers that read it (queries, keys and values have one factor).
+// at least 1e-5; max |w_j| is over all layers that read it (queries, keys and values have one factor). A channel that `images` hardly reached
+// is enlarged by that without bounds, and other inputs are clipped in it: smooth_options::floor.
 
 namespace zp::inline v0 {
 
 /// How zp::smooth works.
 struct smooth_options {
     float alpha = 0.5f;         ///< 0 keeps activations even at most for weights, 1 evens activations out
-    bool convolutions = false;  ///< also in front of layers with windows, where one alpha for all is known to do harm
+    bool convolutions = false;  ///< also in front of layers with windows; take a floor of 1 there
+    /// A channel whose max |x_j| is below that part of the middle one's, of those that are not 0, counts as so large: channels that `images`
+    /// hardly reached are then not enlarged. 0 and more; 0 is the paper's.
+    float floor = 0;
 };
 /// What smooth did.
 struct smoothing {
@@ -42,16 +47,21 @@ namespace detail {
 
 /// s_j of one site: `largest_x` is max |x| of each channel.
 inline std::vector<float> smoothing_factors(const float_parameters& p, const channel_site& site,
-                                            std::span<const float> largest_x, double alpha) {
+                                            std::span<const float> largest_x, double alpha, double floor) {
     std::vector<double> largest_w(largest_x.size());
     for (const int consumer : site.consumers)
         p.columns(consumer, static_cast<int>(largest_x.size())).for_each([&](float weight, int channel, int) {
             double& largest = largest_w[static_cast<std::size_t>(channel)];
             largest = std::max(largest, std::abs(double{weight}));
         });
+    std::vector<float> reached(largest_x.begin(), largest_x.end());
+    std::erase(reached, 0.0f);
+    const auto middle = reached.begin() + static_cast<std::ptrdiff_t>(reached.size() / 2);
+    std::nth_element(reached.begin(), middle, reached.end());
+    const double least = std::max(reached.empty() ? 0 : floor * double{*middle}, 1e-5);
     std::vector<float> factors;
     for (std::size_t j = 0; j != largest_x.size(); ++j) {
-        const double x = std::max(double{largest_x[j]}, 1e-5), w = std::max(largest_w[j], 1e-5);
+        const double x = std::max(double{largest_x[j]}, least), w = std::max(largest_w[j], 1e-5);
         factors.push_back(usable_factor(std::max(std::pow(x, alpha) / std::pow(w, 1 - alpha), 1e-5)));
     }
     return factors;
@@ -67,6 +77,9 @@ fused<Net, Arch> smooth(fused<Net, Arch> network, const Batches& images, const s
     using stage = fused_stage<Net, Arch>;
     if (!(how.alpha >= 0 && how.alpha <= 1))
         raise<value_error>("smooth: expected an alpha from 0 to 1, got " + number_text(how.alpha));
+    if (!(how.floor >= 0 && is_finite(how.floor)))
+        raise<value_error>("smooth: expected a floor of 0 or more, a part of the middle channel's largest value, got " +
+                           number_text(how.floor));
     const std::span<const node> loose(stage::loose.nodes, static_cast<std::size_t>(stage::loose.size));
     const float_parameters p{network.rows(), network.parameters()};
     smoothing done;
@@ -100,7 +113,8 @@ fused<Net, Arch> smooth(fused<Net, Arch> network, const Batches& images, const s
             for (std::size_t c = 0; c != seen.size(); ++c) seen[c] = std::max(seen[c], own[c]);
             one.consumers.push_back(display_name(loose, consumer));
         }
-        const std::vector<float> factors = detail::smoothing_factors(p, site, seen, double{how.alpha});
+        const std::vector<float> factors =
+            detail::smoothing_factors(p, site, seen, double{how.alpha}, double{how.floor});
         scale_channels(p, site, factors);
         for (std::size_t c = 0; c != seen.size(); ++c) {
             one.range_before = std::max(one.range_before, seen[c]);

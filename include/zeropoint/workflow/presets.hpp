@@ -13,9 +13,10 @@ namespace zp::inline v0 {
 struct default_qconfig : qconfig<quantizer<quint8, per_tensor_affine, histogram_observer<>>,
                                  quantizer<qint8, per_channel_symmetric, per_channel_min_max_observer>> {};
 
-/// For networks that lose much in 8 bits, such as MobileNetV3: ranges of all that calibration saw, so that nothing it knows of
-/// is clipped, and biases that are corrected for what rounding the weights does to mean outputs. Where activations have
-/// outliers far from everything else, derive one with correct_biases and mse_observer.
+/// For networks that lose much in 8 bits, such as MobileNetV3, or whose rare values matter: ranges of all that calibration saw, so that nothing
+/// it knows of is clipped, and biases that are corrected for what rounding the weights does to mean outputs. It is not better for every
+/// network: where one scale holds channels of very different sizes it is worse than default_qconfig, and zp::smooth in front of either helps. Where
+/// activations have outliers that do not matter, derive one with correct_biases and mse_observer.
 struct accurate_qconfig
     : qconfig<quantizer<quint8, per_tensor_affine, min_max_observer>,
               quantizer<qint8, per_channel_symmetric, per_channel_min_max_observer>, correct_biases> {};

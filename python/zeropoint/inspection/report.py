@@ -60,14 +60,14 @@ def read(path: str | Path) -> Report:
 
 
 def report(header: str | Path, calibration: Data, *, images: Data | None = None,
-           qconfig: str = "default_qconfig", weights: str | Path | None = None, swept: int = 32,
+           qconfig: str = "default_qconfig", weights: str | Path | None = None, swept: int = 32, smooth: float | None = None,
            progress: Callable[[str], None] | None = None) -> Report:
     """Compiles, calibrates, converts and inspects.
 
     calibration: a .npy or an array of N inputs as the source has them; for a network of several, an .npz or a dict of such arrays by
     their names, or a list of `name=file.npy`. images: those that both networks run over, given alike; by default every fourth of the
     others where there are 16 and more, which calibration does then not see. swept: how many inputs a sweep of
-    sensitivity runs over, 0 for none. Where states go on from frame to frame, calibration is as zeropoint.quantize's, and what is
+    sensitivity runs over, 0 for none. smooth: as zeropoint.quantize's. Where states go on from frame to frame, calibration is as zeropoint.quantize's, and what is
     compared are frames that each begin with states of zeros. Raises ZeropointError.
     """
     say = progress or (lambda text: None)
@@ -77,13 +77,16 @@ def report(header: str | Path, calibration: Data, *, images: Data | None = None,
     inputs = inputs_of(calibration, ports, goes_on)
     shown, apart = held_out(inputs, goes_on) if images is None else (inputs, inputs_of(images, ports, goes_on))
     say(f"compile {header.name} under {qconfig}")
-    net = build(header, qconfig=qconfig, weights=weights, inspects=True)
+    net = build(header, qconfig=qconfig, weights=weights, inspects=True, smooths=smooth is not None)
+    if smooth is not None:
+        say(f"smooth with alpha {smooth}")
+        net.smooth(*(np.concatenate(columns) for columns in zip(*shown)), alpha=smooth)
     say(f"calibrate with {count_of(shown, goes_on)}")
     for one in shown:
         net.calibrate(*one)
     net.convert()
     say(f"compare {count_of(apart, goes_on)}" + ", each frame with states of zeros in front" * goes_on)
     data = net.inspect(*(np.concatenate(columns) for columns in zip(*apart)), swept=swept)
-    data["qconfig"] = qconfig
+    data["qconfig"] = qconfig if smooth is None else f"{qconfig}, smoothed with alpha {smooth}"
     return Report(data)
 
