@@ -139,6 +139,17 @@ def test_weights_of_shared_modules(tmp_path: Path) -> None:
     assert all(np.shares_memory(reader.values[f"w{i}"].data, reader.values["w"].data) for i in range(8)) and reader.model.ByteSize() < 4000
 
 
+def test_loops(tmp_path: Path) -> None:
+    """Are told as such, also where only their bodies read the input; what stands behind is no problem of its own."""
+    body = helper.make_graph([helper.make_node("Add", ["state", "x"], ["next"]), helper.make_node("Identity", ["going"], ["on"])], "body",
+                             [info("i", [], INT), info("going", [], TensorProto.BOOL), info("state", [1, 4])],
+                             [info("on", [], TensorProto.BOOL), info("next", [1, 4])])
+    nodes = [helper.make_node("Loop", ["count", "", "zeros"], ["last"], body=body), helper.make_node("Tanh", ["last"], ["y"])]
+    path = written(tmp_path / "net.onnx", nodes, [info("x", [1, 4])], [info("y", [1, 4])], [tensor("count", 5, np.int64), tensor("zeros", np.zeros((1, 4)))])
+    with pytest.raises(ImportRefused, match=r"(?s)1 node of 1 kind.*Loop x1 \(op\): a loop, and layers are run once; export recurrent layers as such"):
+        import_file(path, tmp_path)
+
+
 def test_parts_without_elements(tmp_path: Path) -> None:
     """Of a concat, as padding by nothing."""
     nodes = [helper.make_node("ConstantOfShape", ["extents"], ["none"]), helper.make_node("Gemm", ["x", "w"], ["a"]),

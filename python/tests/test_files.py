@@ -14,7 +14,9 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 import zeropoint
+from zeropoint import compiler
 from zeropoint.cli import main
+from zeropoint.emit.header import identifier
 from zeropoint.native import Network
 
 
@@ -66,3 +68,30 @@ def test_casts_to_the_type_of_another(kind: int, tmp_path: Path) -> None:
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3])], [weight])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), tmp_path / "net.onnx")
     assert zeropoint.from_onnx(tmp_path / "net.onnx", tmp_path).result.difference <= 1e-5
+
+
+@pytest.mark.parametrize("title, name", [("PP-OCRv6_det", "pp_ocrv6_det"), ("YOLOv8n", "yolov8n"), ("BertSelfAttention", "bert_self_attention"),
+                                         ("HTTPServer", "http_server"), ("320n", "net_320n"), ("model", "model")])
+def test_names(title: str, name: str) -> None:
+    """Versions stay with what they are of."""
+    assert identifier(title) == name
+
+
+@pytest.mark.parametrize("name, limit", [("g++ (Debian 12.2.0) 12.2.0", "-fconstexpr-ops-limit"), ("Debian clang version 14.0.6", "-fconstexpr-steps")])
+def test_many_rows(name: str, limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compilers are told to go on where a plan is much work, and the header says what else has to compile it."""
+    commands: list[list[str]] = []
+
+    def run(folder: str, command: list[str]) -> None:
+        commands.append(command)
+        (Path(folder) / "program").touch()
+
+    monkeypatch.delenv("ZEROPOINT_COMPILED", raising=False)
+    monkeypatch.setenv("ZEROPOINT_CACHE", str(tmp_path))
+    monkeypatch.setattr(compiler, "version", lambda: name)
+    monkeypatch.setattr(compiler, "run", run)
+    compiler.compiled(f"int main() {{}} // {tmp_path}", {})
+    assert any(option.startswith(limit) for option in commands[0])
+    layers = [layer for _ in range(450) for layer in (nn.Linear(4, 4), nn.Tanh())]
+    made = zeropoint.from_torch(nn.Sequential(*layers), torch.rand(1, 4), tmp_path, name="deep", verify=False)
+    assert "rows: compile with -fconstexpr-ops-limit=2000000000 by GCC, -fconstexpr-steps=2000000000 by Clang." in made.header.read_text()

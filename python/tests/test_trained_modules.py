@@ -209,3 +209,27 @@ class Picks(nn.Module):
 def test_places_that_are_computed(tmp_path: Path) -> None:
     with pytest.raises(ImportRefused, match="the places that are taken are computed from an input"):
         import_torch(Picks(), torch.randn(1, 5, 3), tmp_path)
+
+
+class Chaotic(nn.Module):
+    """A recurrent layer whose steps depend on all before, in all of their digits, where its inputs are small."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(7)
+        self.rnn = nn.RNN(64, 64, batch_first=True)
+        for parameter in self.rnn.parameters():
+            parameter.data = torch.randn(parameter.shape, generator=generator) * 0.75
+        self.rnn.weight_ih_l0.data = torch.eye(64)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.rnn(x)[0]
+
+
+def test_inputs_that_say_nothing(tmp_path: Path) -> None:
+    """Are made up near the example, where the source is not itself chaotic."""
+    example = torch.sign(torch.randn(1, 60, 64)) * 40
+    made = import_torch(Chaotic(), example, tmp_path, name="net")
+    assert made.result.difference <= 1e-5
+    with pytest.raises(CheckFailed, match="(?s)where its inputs change by a millionth, the source itself changes by"):
+        import_torch(Chaotic(), torch.randn(1, 60, 64), tmp_path, name="net")

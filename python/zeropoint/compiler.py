@@ -14,6 +14,8 @@ from pathlib import Path
 from zeropoint.errors import ZeropointError
 
 FLAGS = ("-std=c++20", "-O2", "-march=native")
+# For networks of many hundred rows, whose plans are more work at compile time than compilers do by default.
+LIMITS = {"gcc": ("-fconstexpr-ops-limit=2000000000",), "clang": ("-fconstexpr-steps=2000000000",)}
 # src/architecture.cpp of the repository.
 ARCHITECTURE = """#include <zeropoint/compiled/instance.hpp>
 template <class Arch> const char* const zp::detail::compiled_library_for<Arch>::architecture = zp::name_of<Arch>();
@@ -69,6 +71,11 @@ def version() -> str:
     return subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=False).stdout.splitlines()[0]
 
 
+def limits() -> tuple[str, ...]:
+    """Options by which plans of many rows are made at compile time."""
+    return LIMITS["clang" if "clang" in version().lower() else "gcc"]
+
+
 @lru_cache(maxsize=4)
 def fingerprint_of(folder: Path) -> str:
     """Of all headers in a folder, by name, size and time."""
@@ -104,7 +111,7 @@ def compiled(source: str, headers: dict[str, str], *, library: bool = False, fla
             plain = f"header_{number}.hpp"
             source = source.replace(f'#include "{name}"', f'#include "{plain}"')
             headers = {plain if n == name else n: text for n, text in headers.items()}
-    options = [*FLAGS, *os.environ.get("ZEROPOINT_CXXFLAGS", "").split(), *flags]
+    options = [*FLAGS, *limits(), *os.environ.get("ZEROPOINT_CXXFLAGS", "").split(), *flags]
     kernels = [str(kernels_of(options))] if os.environ.get("ZEROPOINT_COMPILED") == "1" else []
     if kernels:
         options += ["-DZEROPOINT_COMPILED", "-Wl,--gc-sections"]

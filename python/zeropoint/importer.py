@@ -12,9 +12,10 @@ import numpy as np
 
 from zeropoint import __version__
 from zeropoint.cells import write_cells_out
+from zeropoint.compiler import LIMITS
 from zeropoint.emit.header import identifier, write_header
 from zeropoint.emit.structure import Structure
-from zeropoint.errors import CheckFailed, ImportRefused, Problem, ZeropointError
+from zeropoint.errors import FOLLOWS, CheckFailed, ImportRefused, Problem, ZeropointError
 from zeropoint.front.kinds import kind_of
 from zeropoint.given import Given
 from zeropoint.ir import Graph
@@ -28,6 +29,9 @@ from zeropoint.states import FRAMES, Stateful, keep_states, notes_of, of_sequenc
 PATTERNS = {"attention": "attention", "masked": "masked softmax", "rms_norm": "RMS norm", "layer_norm": "layer norm", "gelu": "GELU",
             "gelu_tanh": "GELU (tanh)", "gates": "gated activation", "hard_gate": "hard sigmoid", "hard_swish": "hard swish",
             "magnitude": "magnitude", "softmax": "softmax"}
+
+
+MANY_ROWS = 800  # of which a plan may be more work at compile time than compilers do by default: 729 compiled, 818 did not
 
 
 @dataclass
@@ -219,6 +223,8 @@ def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, 
         save_tensors(weights, lowered.tensors)
         header = folder / f"{name}.hpp"
         notes = [*graph.notes, *(notes_of(graph, stateful) if stateful else ())]
+        if len(lowered.rows) > MANY_ROWS:
+            notes.append(f"{len(lowered.rows)} rows: compile with {' '.join(LIMITS['gcc'])} by GCC, {' '.join(LIMITS['clang'])} by Clang.")
         header.write_text(write_header(written, structure, name, graph.source, __version__, notes).text)
         result = None
         if verify:
@@ -248,6 +254,9 @@ def lowered_of(graph: Graph, batches: bool = False) -> Lowered:
         graph.notes.append(f"Patterns: {', '.join(counts)}.")
     graph.fired = {}
     if not graph.outputs or not graph.inputs:
+        refused = [Problem(node.op, node.origin.name, *node.why, node.origin.source) for node in graph.nodes if node.why not in (None, FOLLOWS)]
+        if refused:  # which may read inputs that nothing else does, as the bodies of loops
+            raise ImportRefused(refused)
         raise ZeropointError("this model has no " + ("outputs" if not graph.outputs else "inputs that its outputs need"))
     return lower(graph, batches)
 

@@ -307,15 +307,19 @@ def check(header: Path, weights: Path, name: str, graph: Graph, lowered: Lowered
     results, rows = run_program(program, weights, ports, lowered.outputs, not graph.states)
     say("run them in the source framework")
     expected = [runner(graph, arrays) for arrays in sets]
-    unfit = [number for number in range(1, count) if not are_finite(expected[number])]  # as behind a logarithm of what is negative
-    if unfit and examples and not graph.states and are_finite(expected[0]):
-        for number in unfit:
-            sets[number] = like(sets[0], number)
-            expected[number] = runner(graph, sets[number])
-            ports[number] = [to_memory(sets[number][port.name], port) for port in lowered.inputs]
-        results, rows = run_program(program, weights, ports, lowered.outputs, True)
     scales = [scale_of(row) for row in lowered.rows if row.kind == "output"]
-    made = compare(results, expected, [port.name for port in lowered.outputs], scales)
+    for is_unfit in (is_not_finite, is_chaotic):
+        made = compare(results, expected, [port.name for port in lowered.outputs], scales)
+        if not examples or graph.states or is_unfit is is_chaotic and made.passed:
+            continue
+        unfit = [number for number in range(1, count) if is_unfit(runner, graph, sets[number], expected[number], scales)]
+        if unfit and not is_unfit(runner, graph, sets[0], expected[0], scales):
+            for number in unfit:
+                sets[number] = like(sets[0], number)
+                expected[number] = runner(graph, sets[number])
+                ports[number] = [to_memory(sets[number][port.name], port) for port in lowered.inputs]
+            results, rows = run_program(program, weights, ports, lowered.outputs, True)
+            made = compare(results, expected, [port.name for port in lowered.outputs], scales)
     if not graph.states and (made.difference > PASSES or not np.isfinite(made.difference)):
         worst = worst_of(results, expected, scales)
         if worst > 0:
@@ -332,6 +336,16 @@ def check(header: Path, weights: Path, name: str, graph: Graph, lowered: Lowered
                                  "shares: give inputs whose padding is at the end")
     say(made.report())
     return made
+
+
+def is_not_finite(runner: Any, graph: Graph, arrays: Arrays, outputs: list[np.ndarray], scales: list[float]) -> bool:
+    """Whether the source has no numbers for made-up inputs, as behind a logarithm of what is negative."""
+    return not are_finite(outputs)
+
+
+def is_chaotic(runner: Any, graph: Graph, arrays: Arrays, outputs: list[np.ndarray], scales: list[float]) -> bool:
+    """Whether made-up inputs bring the source where float32 says nothing, as recurrent layers far from what they were trained with."""
+    return compare([runner(graph, nudged(arrays))], [outputs], [""] * len(scales), scales).difference > MOST / OWN
 
 
 def are_finite(outputs: list[np.ndarray]) -> bool:

@@ -49,7 +49,7 @@ def snake_case(title: str) -> str:
     """A C++ name of a class of Python."""
     for word, whole in WHOLE.items():
         title = title.replace(word, whole)
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", title)
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z](?!\d))", "_", title)
     return re.sub(r"\W+", "_", name).lower().strip("_") or "net"
 
 

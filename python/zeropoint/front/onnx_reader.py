@@ -192,6 +192,8 @@ class OnnxReader:
             self.unsupported(node, inputs, outputs, origin, FOLLOWS)
         elif not self.choices.isdisjoint(node.output) and len({self.shapes.get(name, (None, False))[0] for name in node.input[1:]}) != 1:
             self.unsupported(node, inputs, outputs, origin, ("dynamic_shape", "the branches of an If whose condition is computed give unlike extents"))
+        elif node.op_type in ("Loop", "Scan"):
+            self.unsupported(node, inputs, outputs, origin, ("op", "a loop, and layers are run once; export recurrent layers as such (LSTM, GRU), or unrolled"))
         elif missing:
             self.unsupported(node, inputs, outputs, origin, ("dynamic_shape", "the extents of its output are not known"))
         elif not convert(self, node, inputs, outputs, origin):
