@@ -179,7 +179,7 @@ def x86_pieces(register: str, look_up: dict[str, int]) -> tuple[Piece, ...]:
               (store, "$^", 6, 1), loads=4, transform=18, stores=6, loop=3, allowed=1.3),
         output,
         # The fewest: of a range that is all codes of a byte, by multipliers below 1.
-        piece("epilogue", "four vectors of sums", "finish_whole_rows.*nearest_even", ("vcvtps2dq", "$^", 4, 1),
+        piece("epilogue", "four vectors of sums", "finish_whole_rows.*code_clamp.*nearest_even", ("vcvtps2dq", "$^", 4, 1),
               conversions=8, products=4, packs=3, offsets=2, order=1, stores=2, two_rows=6, loop=3),
         piece("table", "a vector of codes", "lookup_table", (store, "$^", 1, 1), **look_up, stores=1, loop=3),
     )
@@ -195,12 +195,22 @@ def interleaves(registers: tuple[str, str], four: dict[str, int], stores: tuple[
 SHUFFLES = {"loads": 1, "nibbles": 1, "bits": 3, "entries": 16, "shuffles": 16}
 AVX2_PIECES = (*interleaves(("xmm", "ymm"), {"flipped_loads": 4, "zips": 8}, (4, 2), {"flipped_loads": 2, "zips": 2, "words": 2}),
                *x86_pieces("ymm", SHUFFLES | {"choices": 15}))
+def fine_table(packs: int, look_up: dict[str, int]) -> Piece:
+    """Of four vectors of sums, in front of it: the grid's places."""
+    return piece("fine table", "four vectors of sums", "finish_whole_rows.*fine_look_up.*nearest_even", ("vpack\\S+ ", "$^", packs, 1),
+                 conversions=8, products=4, limits=12, zero_points=4, packs=packs, **look_up, order=1, stores=2, two_rows=6, loop=3)
+
+
 # Masked shuffles choose: four masks, and eight choices that are shuffles themselves.
 AVX512_CELLS = interleaves(("zmm", "zmm"), {"loads": 4, "shifts": 2, "flipped_unions": 2, "turns": 2, "copies": 1}, (2, 2),
                            {"loads": 2, "flips": 2, "turns": 2, "copies": 1})
-AVX512_PIECES = (*AVX512_CELLS, *x86_pieces("zmm", SHUFFLES | {"masks": 4, "choices": 7}))
+AVX512_PIECES = (*AVX512_CELLS, *x86_pieces("zmm", SHUFFLES | {"masks": 4, "choices": 7}),
+                 # Words of two entries, of two vectors of 32 places: which word, three masks, eight shuffles of two vectors, which byte.
+                 fine_table(3, {"words": 2, "masks": 6, "entries": 16, "shuffles": 16, "choices": 14, "bytes": 8}))
 # Tables of 64 bytes: four are looked into, and the upper bits choose.
-VBMI_PIECES = (*AVX512_CELLS, *x86_pieces("zmm", {"loads": 1, "shuffles": 4, "comparisons": 3, "choices": 3}))
+VBMI_PIECES = (*AVX512_CELLS, *x86_pieces("zmm", {"loads": 1, "shuffles": 4, "comparisons": 3, "choices": 3}),
+               # The lower bytes of places and the upper ones, four masks, and shuffles of 64 entries, half of which choose as well.
+               fine_table(4, {"bytes": 4, "masks": 4, "shuffles": 16, "choices": 7}))
 
 PIECES = {
     "avx2+fma": AVX2_PIECES,

@@ -58,7 +58,10 @@ template void lookup_table<audited, std::uint8_t, std::uint8_t>(const std::uint8
 template <class Arch, bool = operations<Arch>::has_batches> struct audited_epilogue {};
 template <class Arch> struct audited_epilogue<Arch, true> {
     static void finish(const nearest_even& epilogue, const std::int32_t* sums, int rows, std::uint8_t* y) {
-        finish_whole_rows<Arch>(epilogue, sums, rows, 0, panel_width<Arch>, y, panel_width<Arch>);
+        constexpr int width = panel_width<Arch>;
+        finish_whole_rows<Arch, code_clamp<operations<Arch>, std::uint8_t>>(epilogue, sums, rows, 0, width, y, width);
+        if constexpr (looks_up_fine<Arch>)
+            finish_whole_rows<Arch, fine_look_up<Arch, std::uint8_t>>(epilogue, sums, rows, 0, width, y, width);
     }
 };
 template struct audited_epilogue<audited>;
