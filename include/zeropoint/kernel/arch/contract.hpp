@@ -85,6 +85,8 @@
 //   shuffle16(table, index)       table[index] in each 16 bytes, for indices below 16
 //   look_up_near(rows, places), store_low_bytes(to, v)  optional, together: entries of a near table (epilogue/near_table.hpp) at places
 //                                 below 1024, in the lowest bytes of lanes, and those bytes stored
+//   look_up_fine(table, places)   optional: of four vectors of places below 1024, entries of a table of so many bytes, in the order of
+//                                 the vectors
 //   look_up_places(table, places, to)  optional: 16 bytes of a table at places in memory, as one store
 //   shift_left<Bits>(v)           bits 7 of bytes shifted left by up to 3; the other bits are undefined
 //   select_by_sign(s, a, b)       a where bit 7 of a byte of s is set, else b
@@ -271,13 +273,16 @@ template <class O>
 concept looks_up_near = requires(const std::uint32_t* rows, const typename O::int32& v, std::uint8_t* to) {
     O::store_low_bytes(to, O::look_up_near(rows, v));
 };
+template <class O> concept looks_up_1024 = requires(const std::uint8_t* table, const typename O::int32 (&places)[4]) {
+    { O::look_up_fine(table, places) } -> std::convertible_to<typename O::uint8>;
+};
 
 /// The rules of the contract, and whether a struct of primitives keeps each. What cannot be asked without its constants counts as kept.
 template <class O, bool HasConstants = has_constants<O>> struct contract_rules {
     static constexpr bool tile_fits = true, vectors_fit = true, has_pairs = true, has_fences = true, has_stages = true,
                           has_dot4 = true, has_signed_quads = true, panels_fit = true, has_tiles = true,
                           has_epilogues = true, has_look_ups = true, has_words = true, has_near_look_ups = true,
-                          steps_fit = true;
+                          has_fine_look_ups = true, steps_fit = true;
     static constexpr bool all = false;
 };
 template <class O> struct contract_rules<O, true> {
@@ -298,6 +303,7 @@ template <class O> struct contract_rules<O, true> {
     static constexpr bool has_epilogues = !O::has_batches || finishes_vectors<O>;
     static constexpr bool has_look_ups = !O::has_byte_lookup || looks_up_bytes<O>;
     static constexpr bool has_near_look_ups = looks_up_near<O> || !requires { &O::look_up_near; };
+    static constexpr bool has_fine_look_ups = looks_up_1024<O> || !requires { &O::look_up_fine; };
     static constexpr bool steps_fit = [] {
         if constexpr (requires { O::narrow_step_units; })
             return O::narrow_step_units > 0 && O::narrow_step_units <= O::lanes && O::has_batches;
@@ -306,7 +312,7 @@ template <class O> struct contract_rules<O, true> {
     static constexpr bool has_words = !O::has_batches || computes_words<O>;
     static constexpr bool all = tile_fits && vectors_fit && has_pairs && has_fences && has_stages && has_dot4 &&
                                 has_signed_quads && panels_fit && has_tiles && has_epilogues && has_look_ups &&
-                                has_words && has_near_look_ups && steps_fit;
+                                has_words && has_near_look_ups && has_fine_look_ups && steps_fit;
 };
 /// A sentence for each rule that is broken, where its size is asked: of such a class every compiler tells once.
 template <class O> struct contract_check {
@@ -350,6 +356,9 @@ template <class O> struct contract_check {
         rules::has_near_look_ups,
         "operations of an architecture: look_up_near takes rows of uint32 and a vector of places, and also needs "
         "store_low_bytes");
+    static_assert(rules::has_fine_look_ups,
+                  "operations of an architecture: look_up_fine takes a table of uint8 and four vectors of places, and "
+                  "gives a vector of bytes");
     static_assert(
         rules::steps_fit,
         "operations of an architecture: narrow_step_units must be 1 to the lanes of a vector, where has_batches");
