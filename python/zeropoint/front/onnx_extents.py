@@ -12,6 +12,7 @@ from zeropoint.files import sentence_of
 from zeropoint.front.onnx_cut import cut
 from zeropoint.given import Given
 
+
 def inputs_of(model: Any) -> list[Any]:
     """Without what has a value in the file."""
     known = {tensor.name for tensor in model.graph.initializer}
