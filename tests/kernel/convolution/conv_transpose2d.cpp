@@ -28,6 +28,12 @@ conv_transpose2d_geometry random_geometry(random_engine& random) {
         if (group_kind == 2) group_in *= 4;
         g.in = {uniform(random, 1, 7), uniform(random, 1, 7), g.groups * group_in};
         if (uniform(random, 0, 4) == 0) g.in.height = g.kernel_height = g.stride_height = 1, g.padding_top = 0;  // 1-D
+        if (uniform(random, 0, 3) == 0) {  // side by side
+            g.kernel_height = g.stride_height, g.kernel_width = g.stride_width;
+            g.padding_top = g.padding_left = uniform(random, 0, 4) == 0 ? 1 : 0;
+            g.dilation_height = g.dilation_width = 1;
+            if (uniform(random, 0, 1) == 0) group_out *= uniform(random, 1, 4);
+        }
         g.out = {kernel::conv_transpose_extent(g.in.height, g.kernel_height, g.stride_height, g.padding_top,
                                                g.dilation_height, uniform(random, 0, g.stride_height - 1)),
                  kernel::conv_transpose_extent(g.in.width, g.kernel_width, g.stride_width, g.padding_left,

@@ -115,4 +115,17 @@ template <class Visit> constexpr void for_each_phase(const conv_transpose2d_geom
         for (int column = 0; column != g.stride_width; ++column) visit(transposed_phase(g, row, column));
 }
 
+/// Whether windows lie side by side, so that each output is one tap of one pixel: all phases then read the same pixels, and are one convolution of
+/// joined_taps().
+constexpr bool has_joined_taps(const conv_transpose2d_geometry& g) {
+    return g.groups == 1 && g.taps() != 1 && g.kernel_height == g.stride_height && g.kernel_width == g.stride_width &&
+           (g.dilation_height == 1 || g.kernel_height == 1) && (g.dilation_width == 1 || g.kernel_width == 1) &&
+           g.padding_top == 0 && g.padding_left == 0 && g.out.height == g.in.height * g.stride_height &&
+           g.out.width == g.in.width * g.stride_width;
+}
+/// It: of one pixel, with the output channels of the first tap, then those of the next, row by row.
+constexpr conv2d_geometry joined_taps(const conv_transpose2d_geometry& g) {
+    return {.in = g.in, .out = {g.in.height, g.in.width, g.taps() * g.out.channels}};
+}
+
 }  // namespace zp::inline v0::kernel
