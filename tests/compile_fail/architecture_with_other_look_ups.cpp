@@ -4,7 +4,9 @@
 
 struct operations_with_other_look_ups : zp::kernel::portable_operations<4, 8, 2> {
 #ifdef ZEROPOINT_MUST_FAIL
-    static int look_up_fine(const std::uint8_t* table, int place) { return table[place]; }
+    static uint8 look_up_fine(const std::uint8_t* table, const int32& places);
+#else
+    static uint8 look_up_fine(const std::uint8_t* table, const int32 (&places)[4]);
 #endif
 };
 
