@@ -79,7 +79,6 @@ private:
     void for_each_tap(const Sum* sums, int rows, int first_channel, int count, Out* to,
                       const Finish& finish) const noexcept {
         constexpr int panel = panel_width<Arch>;
-        alignas(64) Sum part[block * panel] = {};
         for (int begin = 0, size; begin != count; begin += size) {
             const int tap = (first_channel + begin) / tap_channels, channel = (first_channel + begin) % tap_channels;
             size = std::min(tap_channels - channel, count - begin);
@@ -88,6 +87,7 @@ private:
                 finish(sums, rows, channel, size, at);
                 continue;
             }
+            alignas(64) Sum part[block * panel] = {};  // behind the channels are numbers, which come to nothing
             for (int row = 0; row < rows; row += block) {
                 const int next = std::min(block, rows - row);
                 for (int i = 0; i != next; ++i) std::copy_n(sums + (row + i) * panel + begin, size, part + i * panel);
