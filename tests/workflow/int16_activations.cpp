@@ -88,7 +88,7 @@ struct mixed_config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affin
                                   zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
                                   zp::for_layer<"words", words>, zp::for_layer<"b", words>> {};
 
-/// Transposed convolutions: of groups, depthwise, and with outputs that no input reaches.
+/// Transposed convolutions: of groups, depthwise, with outputs that no input reaches, and with windows that lie side by side.
 struct transposed
     : zp::model<
           zp::input<3, 4, 6>,
@@ -100,7 +100,8 @@ struct transposed
                                                              .groups = 2}>,
           zp::relu,
           zp::conv_transpose2d<"depthwise", zp::conv_transpose{.kernel = 3, .padding = 2, .groups = zp::depthwise}>,
-          zp::conv_transpose2d<"gaps", zp::conv_transpose{.out_channels = 3, .kernel = 1, .stride = 2}>> {};
+          zp::conv_transpose2d<"gaps", zp::conv_transpose{.out_channels = 3, .kernel = 1, .stride = 2}>,
+          zp::conv_transpose2d<"beside", zp::conv_transpose{.out_channels = 7, .kernel = {2, 3}, .stride = {2, 3}}>> {};
 
 /// Weights on a grid of 1/128 that ends at 127/128, so that 8 bits hold them exactly.
 template <class Net> zp::float_model<Net> exact_weights(std::uint64_t seed) {
@@ -281,7 +282,8 @@ TEST_CASE("int16: transposed convolutions") {
             const auto a = s.convolve("grouped", x, window({4, 3, 2, 3, 1, 0, 1, 1, 2}, 1, 2), s.range("grouped"),
                                       activation::relu);
             const auto b = s.convolve("depthwise", a, window(square(3, 1, 2, 1, 18), 0, 0), s.range("depthwise"));
-            s.dequantize(s.convolve("gaps", b, window(square(1, 2), 0, 0), s.range("gaps")));
+            const auto c = s.convolve("gaps", b, window(square(1, 2), 0, 0), s.range("gaps"));
+            s.dequantize(s.convolve("beside", c, window({2, 3, 2, 3}, 0, 0), s.range("beside")));
             CHECK(simulation::differences(model, s, image) == "");
         }
         const std::vector<std::byte> file = zp::to_bytes(model);

@@ -128,6 +128,9 @@ TEST_CASE("conv_transpose2d: codes through an epilogue, a table, and beside a re
             fill<std::int8_t>(random, static_cast<std::size_t>(g.out.size()), operands::random, -128, 127);
         kernel::nearest_even plain{multiplier.data(), {uniform(random, 0, 255), 10, 250, nullptr}}, looked_up = plain;
         looked_up.codes.table = table.data();
+        const auto entries = fill<std::uint8_t>(random, 1024, operands::random, 0, 255);
+        kernel::nearest_even fine{multiplier.data(), {uniform(random, 0, 1023), 0, 1023, entries.data(), true}};
+        const auto through_fine = expected_transposed<std::uint16_t>(g, p, fine);
         const auto codes = expected_transposed<std::uint8_t>(g, p, plain);
         for_each_vector_width([&](auto architecture) {
             using arch = decltype(architecture);
@@ -138,6 +141,9 @@ TEST_CASE("conv_transpose2d: codes through an epilogue, a table, and beside a re
             for (auto& code : through_table) code = table[code];
             run_transposed<arch>(g, p, looked_up, y);
             CHECK((y == through_table));
+            run_transposed<arch>(g, p, fine, y);
+            CHECK(std::equal(y.begin(), y.end(), through_fine.begin(), through_fine.end(),
+                             [&](std::uint8_t code, std::uint16_t place) { return code == entries[place]; }));
 
             kernel::nearest_even_add<std::int8_t> added{multiplier.data(), ratio.data(), {3, -128, 127, nullptr},
                                                         residual.data(),   -5,           nullptr};

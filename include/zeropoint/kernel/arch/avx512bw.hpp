@@ -70,8 +70,7 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
     [[gnu::always_inline]] static uint8 pack(const int32 (&v)[4], const int16& offset) {
         const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), offset);
         const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), offset);
-        const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-        return uint8(_mm512_permutexvar_epi32(order, _mm512_packus_epi16(low, high)));
+        return in_order(uint8(_mm512_packus_epi16(low, high)));
     }
     [[gnu::always_inline]] static void store_halves(void* low, void* high, const uint8& from) {
         _mm256_storeu_si256(static_cast<__m256i*>(low), _mm512_castsi512_si256(from));
@@ -223,6 +222,7 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
         low = uint8(_mm512_packus_epi16(_mm512_and_si512(first, byte), _mm512_and_si512(second, byte)));
         high = uint8(_mm512_packus_epi16(_mm512_srli_epi16(first, 8), _mm512_srli_epi16(second, 8)));
     }
+    /// Bytes of four vectors that two packs of pairs gave, in the order of the vectors.
     [[gnu::always_inline]] static uint8 in_order(const uint8& packed) {
         const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
         return uint8(_mm512_permutexvar_epi32(order, packed));

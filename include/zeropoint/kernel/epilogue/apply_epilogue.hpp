@@ -82,7 +82,7 @@ private:
     }
 };
 
-/// The same of places in a table of 1024 fine codes, of which all codes of a byte come.
+/// In place of the clamp: differences become places in a table of 1024 fine codes, and these its entries.
 template <class Arch, class Out> struct fine_look_up {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
@@ -108,12 +108,6 @@ template <class Arch, class Out> struct fine_look_up {
         ops::store_halves(first, second, operator()(differences));
     }
 };
-/// Whether rows go through an epilogue's fine table by shuffles.
-template <class Arch, class Epilogue> constexpr bool takes_fine_look_up([[maybe_unused]] const Epilogue& epilogue) {
-    if constexpr (looks_up_fine<Arch>) return has_fine_table(epilogue) && epilogue.codes.max == 1023;
-    else return false;
-}
-
 /// Whole rows of a panel, of whose channels `channels` from `first_channel` on exist. Rows of `y` lie `y_pitch` apart. Clamp makes
 /// codes of differences; no table of 256 entries yet.
 template <class Arch, class Clamp, class Out, class Epilogue>
@@ -329,13 +323,13 @@ template <class Arch, class Out, class Epilogue>
         }
     } else {
         if constexpr (sizeof(Out) == 1) {
-            if constexpr (looks_up_fine<Arch>)
-                if (takes_fine_look_up<Arch>(epilogue)) {
-                    finish_rows_of_vectors<Arch, fine_look_up<Arch, Out>>(epilogue, sums, rows, first_channel, channels,
-                                                                          nullptr, y, y_pitch);
-                    return;
-                }
             if (has_fine_table(epilogue)) {
+                if constexpr (looks_up_fine<Arch>)
+                    if (epilogue.codes.max == 1023) {  // a table of no fewer entries
+                        finish_rows_of_vectors<Arch, fine_look_up<Arch, Out>>(epilogue, sums, rows, first_channel,
+                                                                              channels, nullptr, y, y_pitch);
+                        return;
+                    }
                 finish_fine_rows<Arch>(epilogue, sums, rows, first_channel, channels, y, y_pitch);
                 return;
             }
